@@ -1,0 +1,1 @@
+"""The agent process: claims an attempt, runs or resumes the invocation, journals its effects."""

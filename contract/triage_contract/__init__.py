@@ -1,0 +1,1 @@
+"""What operator and agent share: names, states, schema, database, verdict."""

@@ -1,0 +1,134 @@
+"""Closed sets of values that live in the database, in status and in metrics. Never renamed."""
+
+from enum import IntEnum, StrEnum
+
+
+class Phase(StrEnum):
+    """Phase of a TriageRun. Written by the operator."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    RECOVERING = "Recovering"
+    WAITING = "Waiting"
+    SUSPENDED = "Suspended"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    CANCELLED = "Cancelled"
+
+    @property
+    def terminal(self) -> bool:
+        """Whether no attempt ever follows."""
+        return self in (Phase.SUCCEEDED, Phase.FAILED, Phase.CANCELLED)
+
+
+class RunState(StrEnum):
+    """State of a run's row. At most one ``ACTIVE`` row per session. Written by the operator, or by hand."""
+
+    ACTIVE = "active"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Verdict(StrEnum):
+    """What the stored events, the run's row and the journal say of an invocation."""
+
+    NOT_STARTED = "not_started"
+    INTERRUPTED = "interrupted"
+    WEDGED = "wedged"
+    IN_DOUBT = "in_doubt"
+    WAITING = "waiting"
+    FINISHED = "finished"
+    FAILED = "failed"
+    ABORTED = "aborted"
+    UNKNOWN = "unknown"
+
+
+class CallState(StrEnum):
+    """State of a journaled tool call. Written by the agent."""
+
+    BEGUN = "begun"
+    DONE = "done"
+    RAISED = "raised"
+    """The tool raised, and the error was its result."""
+    GATED = "gated"
+    """A confirmation or a credential was asked for; nothing ran."""
+    SETTLED = "settled"
+    """A call in doubt whose outcome was decided without running it."""
+
+
+class ToolKind(StrEnum):
+    """What repeating a tool call does to the world. Declared in code or in the TriageAgent."""
+
+    READ_ONLY = "ReadOnly"
+    IDEMPOTENT = "Idempotent"
+    UNDECLARED = "Undeclared"
+
+
+class Suppressor(StrEnum):
+    """Where a duplicate was suppressed."""
+
+    JOURNAL = "journal"
+    TRACKER = "tracker"
+
+
+class Outcome(StrEnum):
+    """How an attempt ended. The agent writes its own, the operator writes ``LOST`` and ``CANCELLED``."""
+
+    FINISHED = "finished"
+    WAITING = "waiting"
+    HANDED_OFF = "handed_off"
+    FAILED = "failed"
+    """The invocation ended in an error: the row's ``error`` and ``retry_after_seconds`` say more."""
+    UNKNOWN_INVOCATION = "unknown_invocation"
+    IN_DOUBT = "in_doubt"
+    BAD_CONFIGURATION = "bad_configuration"
+    LOST = "lost"
+    CANCELLED = "cancelled"
+
+
+class Cause(StrEnum):
+    """Why an attempt ended without finishing its invocation. Written by the operator."""
+
+    OOM = "oom"
+    SIGTERM = "sigterm"
+    SIGKILL = "sigkill"
+    NODE_PRESSURE = "node_pressure"
+    STORAGE_LIMIT = "storage_limit"
+    NODE_SHUTDOWN = "node_shutdown"
+    DRAIN = "drain"
+    PREEMPTED = "preempted"
+    DELETED = "deleted"
+    ROLLOUT = "rollout"
+    NODE_LOST = "node_lost"
+    NODE_UNREACHABLE = "node_unreachable"
+    NODE_GONE = "node_gone"
+    NODE_OUT_OF_SERVICE = "node_out_of_service"
+    STATUS_UNKNOWN = "status_unknown"
+    VANISHED = "vanished"
+    REJECTED = "rejected"
+    DELETED_PENDING = "deleted_pending"
+    BAD_CONFIG = "bad_config"
+    NO_DATABASE = "no_database"
+    APP_ERROR = "app_error"
+    MODEL_ERROR = "model_error"
+    EXIT0_UNFINISHED = "exit0_unfinished"
+    UNRESPONSIVE = "unresponsive"
+    STALLED = "stalled"
+    SUSPENDED = "suspended"
+
+
+class ExitCode(IntEnum):
+    """Exit codes of an agent process. Written by the agent; the database decides, these only hint."""
+
+    FINISHED = 0
+    WAITING = 80
+    HANDED_OFF = 81
+    ALREADY_FINISHED = 82
+    UNKNOWN_INVOCATION = 83
+    FENCED = 84
+    IN_DOUBT = 85
+    BAD_CONFIGURATION = 86
+    DATABASE_UNREACHABLE = 87
+    FAILED = 88
+    """The invocation ended in an error event, such as a model endpoint that refuses."""

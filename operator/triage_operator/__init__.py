@@ -1,0 +1,1 @@
+"""The operator: observes runs, decides, and applies one action at a time."""
