@@ -1,0 +1,9 @@
+"""Errors of the embedded Postgres."""
+
+
+class PostgresError(Exception):
+    """The server could not be started, or refused a statement. The message has no password in it."""
+
+
+class PostgresNotInstalledError(PostgresError):
+    """Something that is needed to run Postgres is missing on this machine."""
