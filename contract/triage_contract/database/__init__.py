@@ -1,0 +1,1 @@
+"""The database: engine, schema, migrations, and the fence. The only package that imports the driver."""

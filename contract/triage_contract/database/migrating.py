@@ -1,0 +1,90 @@
+"""Bringing a database to the newest schema."""
+
+from pathlib import Path
+from typing import Final
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+from sqlalchemy.util import await_only
+
+from triage_contract.database.engine import open_engine, translated
+from triage_contract.database.url import DatabaseUrl, Pooler
+from triage_contract.exceptions import SchemaError
+
+_MIGRATIONS: Final = Path(__file__).parent / "migrations"
+_GUARDED_TABLES: Final = text(
+    "SELECT count(*) FROM pg_trigger WHERE tgname = 'triage_guard' AND tgenabled <> 'D'"
+    " AND tgrelid IN (to_regclass('events'), to_regclass('sessions'))"
+)
+_REVISION: Final = text("SELECT version_num FROM triage.alembic_version")
+
+
+async def migrate(url: DatabaseUrl) -> str:
+    """Create or upgrade our schema and ADK's tables, as the role of ``url``, past any pooler.
+
+    Safe to run twice at once: the second waits for the first. Returns the revision reached.
+    """
+    direct = DatabaseUrl.parse(url.direct_dsn or url.dsn, pooler=Pooler.NONE)
+    engine = open_engine(direct, application="triage-migrate")
+    try:
+        with translated(direct):
+            async with engine.begin() as connection:
+                await connection.run_sync(_upgrade)
+    finally:
+        await engine.dispose()
+    return newest_revision()
+
+
+async def check_schema(url: DatabaseUrl) -> None:
+    """See that the schema is the one this version was written for, and that the fence's triggers are armed.
+
+    Raises:
+        SchemaError: it is not; the message says what to run.
+        DatabaseUnreachableError: nobody answers.
+    """
+    engine = open_engine(url, application="triage-check", pool_size=1)
+    try:
+        with translated(url):
+            async with engine.connect() as connection:
+                revision = (await connection.execute(_REVISION)).scalar_one_or_none()
+                guarded = (await connection.execute(_GUARDED_TABLES)).scalar_one()
+    finally:
+        await engine.dispose()
+    if revision is None or revision < newest_revision():
+        raise SchemaError(f"{url} is at revision {revision}: run `triage-operator migrate`")
+    if guarded != 2:
+        raise SchemaError(f"{url} has no fence trigger on ADK's tables: run `triage-operator migrate`")
+
+
+def newest_revision() -> str:
+    """Give the revision that this version of the package brings a database to."""
+    head = ScriptDirectory.from_config(_config(None)).get_current_head()
+    assert head is not None
+    return head
+
+
+def _upgrade(connection: Connection) -> None:
+    connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('triage.migrate'))"))
+    connection.execute(text("CREATE SCHEMA IF NOT EXISTS triage"))
+    command.upgrade(_config(connection), "head")
+
+
+def _config(connection: Connection | None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(_MIGRATIONS))
+    config.set_main_option("path_separator", "os")
+    config.attributes["connection"] = connection
+    return config
+
+
+def run_script(connection: Connection, name: str) -> None:
+    """Run a whole SQL file of the migrations folder in the connection's transaction.
+
+    The driver's simple protocol takes several statements at once, which a prepared statement does not.
+    """
+    script = (_MIGRATIONS / "versions" / name).read_text(encoding="utf-8")
+    driver = connection.connection.driver_connection
+    assert driver is not None
+    await_only(driver.execute(script))

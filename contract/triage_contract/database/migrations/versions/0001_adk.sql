@@ -1,0 +1,49 @@
+-- The tables of google-adk's session service, schema v1 (google-adk 2.x), as its own DDL makes them, so that no agent
+-- has to create or own a table. An existing ADK database keeps its tables.
+
+CREATE TABLE IF NOT EXISTS adk_internal_metadata (
+    key varchar(128) PRIMARY KEY,
+    value varchar(256) NOT NULL
+);
+INSERT INTO adk_internal_metadata (key, value) VALUES ('schema_version', '1') ON CONFLICT DO NOTHING;
+
+CREATE TABLE IF NOT EXISTS app_states (
+    app_name varchar(128) PRIMARY KEY,
+    state jsonb NOT NULL,
+    update_time timestamp NOT NULL
+);
+
+CREATE TABLE IF NOT EXISTS user_states (
+    app_name varchar(128),
+    user_id varchar(128),
+    state jsonb NOT NULL,
+    update_time timestamp NOT NULL,
+    PRIMARY KEY (app_name, user_id)
+);
+
+CREATE TABLE IF NOT EXISTS sessions (
+    app_name varchar(128),
+    user_id varchar(128),
+    id varchar(128),
+    state jsonb NOT NULL,
+    create_time timestamp NOT NULL,
+    update_time timestamp NOT NULL,
+    PRIMARY KEY (app_name, user_id, id)
+);
+
+CREATE TABLE IF NOT EXISTS events (
+    id varchar(128),
+    app_name varchar(128),
+    user_id varchar(128),
+    session_id varchar(128),
+    invocation_id varchar(256) NOT NULL,
+    timestamp timestamp NOT NULL,
+    event_data jsonb,
+    PRIMARY KEY (id, app_name, user_id, session_id),
+    FOREIGN KEY (app_name, user_id, session_id) REFERENCES sessions (app_name, user_id, id) ON DELETE CASCADE
+);
+CREATE INDEX IF NOT EXISTS idx_events_app_user_session_ts_id
+    ON events (app_name, user_id, session_id, timestamp DESC, id DESC);
+
+-- The verdict reads one invocation of a session that may hold thousands of events.
+CREATE INDEX IF NOT EXISTS idx_events_invocation ON events (app_name, user_id, session_id, invocation_id);
