@@ -1,0 +1,90 @@
+"""What a decision can be: a closed union. Applying matches it exhaustively."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from triage_contract.states import Cause, Outcome, Phase, RunState
+
+from triage_operator.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stated:
+    """What every action says of itself: one value for the condition, the Event, the metric and the log line."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait(Stated):
+    """Change nothing; show ``phase``. ``until`` is when to look again without a wake-up; None: only when woken."""
+
+    phase: Phase
+    until: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenAttempt(Stated):
+    """Record the next attempt with its fence, then make its pod. ``observed_epoch`` 0: the session has no fence yet."""
+
+    observed_epoch: int
+    memory_limit_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatePod(Stated):
+    """Make the pod of the recorded attempt, or adopt it where it stands already.
+
+    ``next_name``: another's pod has the name that the row holds; take the next one, recorded first.
+    """
+
+    serial: int
+    next_name: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndAttempt(Stated):
+    """Close the fence of the open attempt, then record its end. The verdict is read only after that.
+
+    ``cause`` None: the attempt was not lost (it finished, waits, or was ended on purpose). ``counted``: against the
+    no-progress budget.
+    """
+
+    serial: int
+    epoch: int
+    outcome: Outcome
+    cause: Cause | None
+    counted: bool
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestHandoff(Stated):
+    """Ask the open attempt to release its fence at its next boundary."""
+
+    serial: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletePod(Stated):
+    """Delete a pod that nobody needs any more, by name and UID."""
+
+    name: str
+    uid: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndRun(Stated):
+    """Record the end of the run; its fence stays null for good. ``output`` is the final text, None: none."""
+
+    state: RunState
+    output: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteRun(Stated):
+    """Delete the TriageRun object: its time to live after its end is over."""
+
+
+Action = Wait | OpenAttempt | CreatePod | EndAttempt | RequestHandoff | DeletePod | EndRun | DeleteRun

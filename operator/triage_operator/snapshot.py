@@ -1,0 +1,85 @@
+"""What one reconcile knows: gathered once, then frozen. No clock, client or database is read below it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from triage_contract.api import TriageAgent, TriageRun
+from triage_contract.database.rows import AttemptRow, FenceRow, RunRow
+from triage_contract.verdict import Judgement
+
+Pod = Mapping[str, Any]
+"""A pod as the API server gives it, in JSON's own names."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallCounts:
+    """The run's tool calls by state, and the duplicates that were suppressed."""
+
+    begun: int
+    done: int
+    suppressed_by_journal: int
+    suppressed_by_tracker: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IssueFiled:
+    """The issue that the run left: taken from the journaled result of its tool call."""
+
+    number: str
+    tool: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LifeSign:
+    """Signs of life of the open attempt beside its pod.
+
+    ``lock_free_since`` is when the operator first saw the attempt's advisory lock free; None: held, or not looked at.
+    ``reachable_since`` is since when the operator itself has reached the database without a gap: a heartbeat counts as
+    lapsed only over a span in which it could have been seen.
+    """
+
+    lock_free_since: datetime | None
+    reachable_since: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything that a decision about one run may depend on.
+
+    ``agent`` None: no such TriageAgent, or one that cannot be read (``agent_error`` says which). ``row`` None: the run was
+    never recorded. ``judgement`` None: no row. ``pod`` is the pod of the newest attempt, by name and labels; None: the
+    API server answered 404. ``last_pod`` is the last status seen of a pod that is gone. ``foreign_pod``: another's pod
+    stands under the name that the newest attempt's pod should have. ``running`` counts open attempts of the same agent
+    in the namespace; ``ahead`` the runs of that agent that wait for a place and came before.
+    """
+
+    now: datetime
+    run: TriageRun
+    agent: TriageAgent | None
+    agent_error: str | None
+    row: RunRow | None
+    attempts: tuple[AttemptRow, ...]
+    fence: FenceRow | None
+    judgement: Judgement | None
+    calls: CallCounts
+    issue: IssueFiled | None
+    pod: Pod | None
+    last_pod: Pod | None
+    foreign_pod: bool
+    node_unschedulable: bool
+    life: LifeSign
+    running: int
+    ahead: int
+
+    @property
+    def newest(self) -> AttemptRow | None:
+        """The newest attempt; None: none was made."""
+        return self.attempts[-1] if self.attempts else None
+
+    @property
+    def open_attempt(self) -> AttemptRow | None:
+        """The attempt that has not ended in our books; None: all have."""
+        newest = self.newest
+        return None if newest is None or newest.ended_at is not None else newest
