@@ -5,6 +5,14 @@ class TriageError(Exception):
     """Base of every error that triage-operator raises itself."""
 
 
+class QuantityError(TriageError, ValueError):
+    """A text that is no Kubernetes quantity."""
+
+
+class ApiError(TriageError):
+    """An object of our API that cannot be used; the message is one line and names the object and the fields."""
+
+
 class DatabaseError(TriageError):
     """Base of the errors of the database layer."""
 

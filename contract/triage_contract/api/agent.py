@@ -1,0 +1,259 @@
+"""``TriageAgent``: with what a run is done."""
+
+from enum import StrEnum
+from typing import Annotated, Any, Final, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+
+from triage_contract.api.base import (
+    ATOMIC,
+    AbsolutePath,
+    ApiModel,
+    ObjectName,
+    OneOf,
+    Quantity,
+    SecretKeyRef,
+    rules,
+)
+from triage_contract.api.conditions import Conditions
+from triage_contract.api.metadata import ObjectMeta
+from triage_contract.states import ToolKind
+
+DOCS_TRIAGE_APP: Final = "triage_agent.docs_triage.agent:app"
+"""The agent that comes with the project."""
+
+BACKOFF_ORDER: Final = "initialSeconds must not exceed maxSeconds"
+
+
+class Model(ApiModel):
+    """The language model behind the docs-triage agent."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    """Name of the model. `provider/name` goes through LiteLLM, `replay:FILE` to recorded replies, anything
+    else to Gemini."""
+    base_url: Annotated[str, Field(max_length=2048, pattern=r"^https?://[^\s/?#@]+([/?#]\S*)?$")] | None = (
+        None
+    )
+    """URL of the model's endpoint, without a user or password. Absent: the provider's."""
+    api_key_secret_ref: SecretKeyRef | None = None
+    """Where the API key is. Absent: none is given to the agent."""
+
+
+class Pooler(StrEnum):
+    """What stands between the agent and Postgres."""
+
+    NONE = "none"
+    TRANSACTION = "transaction"
+
+
+class Database(ApiModel):
+    """The Postgres database that keeps sessions, journal and issues, as the agent's pods reach it.
+
+    Required: the operator has no URL that it could hand on instead. Its own belongs to a role that may move
+    fences and read tokens, and would let an agent write for another attempt; and a pod reads Secrets of its
+    own namespace only.
+    """
+
+    url_secret_ref: SecretKeyRef
+    """Where the URL is: `postgresql://user:password@host:port/database`, for the agents' role."""
+    direct_url_secret_ref: SecretKeyRef | None = None
+    """Where a URL is that leads past the pooler, for locks and notifications. Absent: `urlSecretRef`
+    serves, or nothing where a pooler is in the way: a loss is then noticed by the pod and the heartbeat
+    only."""
+    pooler: Pooler = Pooler.NONE
+    """`transaction`: `urlSecretRef` leads through a pooler that gives each transaction another connection,
+    such as PgBouncer in that mode. `none`: each connection is the client's own."""
+
+
+class PostgresTracker(ApiModel):
+    """Issues in the table `triage.issues` of the database."""
+
+
+class FileTracker(ApiModel):
+    """Issues in one JSON file."""
+
+    path: AbsolutePath
+    """Absolute path in the agent's container, on a volume from `podTemplate` that outlives the pod and
+    that all pods of the agent share."""
+
+
+class Tracker(OneOf):
+    """Where the docs-triage agent files issues."""
+
+    postgres: PostgresTracker | None = None
+    """In the database itself."""
+    file: FileTracker | None = None
+    """In a file."""
+
+
+class ConfigMapRef(ApiModel):
+    """A ConfigMap in the agent's namespace."""
+
+    model_config = ConfigDict(json_schema_extra=ATOMIC)
+
+    name: ObjectName
+    """Name of the ConfigMap."""
+
+
+class Docs(OneOf):
+    """The Markdown pages that the docs-triage agent reads."""
+
+    config_map_ref: ConfigMapRef | None = None
+    """A ConfigMap, each key of which is a page, such as `tokens.md`."""
+    path: AbsolutePath | None = None
+    """Absolute path of a folder in the agent's container: part of its image, or a volume from
+    `podTemplate`."""
+
+
+Quantities = Annotated[dict[str, Quantity], Field(max_length=32)]
+
+
+class Resources(ApiModel):
+    """Resources of the agent container, as in a pod."""
+
+    requests: Quantities = Field(default_factory=dict)
+    """What the scheduler sets aside, by resource name, such as `memory: 256Mi`."""
+    limits: Quantities = Field(default_factory=dict)
+    """What the container may use at most, by resource name."""
+
+
+Texts = Annotated[dict[str, str], Field(max_length=64)]
+
+
+class PodMetadata(ApiModel):
+    """Metadata that the agent's pods get."""
+
+    labels: Texts = Field(default_factory=dict)
+    """Labels. Those of the operator win."""
+    annotations: Texts = Field(default_factory=dict)
+    """Annotations. These win over those of the operator."""
+
+
+class PodTemplate(ApiModel):
+    """What is merged into the pods of the agent."""
+
+    metadata: PodMetadata = PodMetadata()
+    """Labels and annotations."""
+    spec: dict[str, Any] = Field(
+        default_factory=dict, json_schema_extra={"x-kubernetes-preserve-unknown-fields": True}
+    )
+    """A PodSpec, merged as a strategic merge patch does: the container `agent` is the operator's, others
+    are added. What makes an attempt one attempt stays the operator's: `restartPolicy`, and the agent's
+    command and `TRIAGE_` variables. The API server checks it when a pod is made; what it says then is in
+    the run's conditions."""
+
+
+class Backoff(ApiModel):
+    """Waiting times between attempts that make no progress. The first resume after progress is at once."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(("self.initialSeconds <= self.maxSeconds", BACKOFF_ORDER)),
+    )
+
+    initial_seconds: Annotated[int, Field(ge=1, le=3600)] = 2
+    """Seconds before the second resume in a row."""
+    max_seconds: Annotated[int, Field(ge=1, le=86400)] = 300
+    """Seconds that no wait exceeds."""
+    factor: Annotated[float, Field(ge=1, le=10)] = 2
+    """What each further wait is multiplied by; 1: all are the same."""
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        if self.initial_seconds > self.max_seconds:
+            raise ValueError(BACKOFF_ORDER)
+        return self
+
+
+class MemoryGrowth(ApiModel):
+    """More memory for the attempt after one that was killed for want of it."""
+
+    factor: Annotated[float, Field(ge=1, le=10)] = 1.5
+    """What the memory limit, and the request with it, is multiplied by; 1: nothing is raised."""
+    limit: Quantity | None = None
+    """Memory limit that is never exceeded, such as `1Gi`. Absent: four times the agent's own limit."""
+
+
+class Resume(ApiModel):
+    """How often, when and with what a lost run is taken up again."""
+
+    max_no_progress: Annotated[int, Field(ge=0, le=1000)] = 3
+    """Attempts in a row that may end for a reason of their own (a crash, out of memory at the limit) and
+    leave nothing new; then the run fails. Evictions, drains and lost nodes never count. 0: no attempt is
+    ever resumed, whatever ended it."""
+    max_attempts: Annotated[int, Field(ge=1, le=1000)] = 20
+    """Attempts in all, whatever ended them and whatever they achieved; then the run fails."""
+    backoff: Backoff = Backoff()
+    """Waiting times between attempts."""
+    memory: MemoryGrowth = MemoryGrowth()
+    """More memory after running out of it."""
+
+
+class Concurrency(ApiModel):
+    """How much the agent does at once."""
+
+    max_running: Annotated[int, Field(ge=1, le=100_000)] | None = None
+    """Runs of this agent that may have a pod at the same time; others wait as Pending, the oldest first.
+    Absent: no limit."""
+
+
+class AgentSpec(ApiModel):
+    """With what runs are done. Changes hold from the next attempt on."""
+
+    image: Annotated[str, Field(min_length=1, max_length=512, pattern=r"^\S+$")]
+    """Container image with the agent package in it."""
+    app: Annotated[
+        str,
+        Field(
+            max_length=253,
+            pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*$",
+        ),
+    ] = DOCS_TRIAGE_APP
+    """The ADK `App` in the image, as `module:attribute`. By default the docs-triage agent."""
+    model: Model | None = None
+    """The docs-triage agent's model. Absent: its default. Other apps bring theirs."""
+    database: Database
+    """The database, as the agent's pods reach it."""
+    tracker: Tracker | None = None
+    """Where the docs-triage agent files issues; exactly one member. Absent: in the database."""
+    docs: Docs | None = None
+    """The pages that the docs-triage agent reads; exactly one member. Absent: the pages that come with it."""
+    tools: dict[str, Literal[ToolKind.READ_ONLY, ToolKind.IDEMPOTENT]] = Field(
+        default_factory=dict, max_length=256
+    )
+    """What repeating a call does, by the tool's name. `ReadOnly`: nothing. `Idempotent`: nothing more than
+    the first, as the other side keeps the call's key. For tools that do not declare it in code."""
+    resources: Resources = Resources()
+    """Resources of the agent container."""
+    pod_template: PodTemplate = PodTemplate()
+    """What is merged into the agent's pods."""
+    resume: Resume = Resume()
+    """How lost runs are taken up again."""
+    concurrency: Concurrency = Concurrency()
+    """How much the agent does at once."""
+
+
+class AgentStatus(ApiModel):
+    """What the operator found out about the agent. Written by the operator only."""
+
+    conditions: Conditions = ()
+    """`Ready`: True when attempts can be started; False when something that the spec refers to is missing
+    or cannot be used, and runs wait; absent: no operator has seen the agent yet. `ToolsDeclared`: False
+    names the tools that are neither ReadOnly nor Idempotent, whose calls run again under their key after a
+    loss; absent: no attempt has told its tools yet. The operator sets both."""
+    observed_generation: Annotated[int, Field(ge=0)] | None = None
+    """Generation of the agent that this status speaks of."""
+    image: Annotated[str, Field(max_length=512)] | None = None
+    """Image that the next attempt gets."""
+    running: Annotated[int, Field(ge=0)] | None = None
+    """Runs of this agent that have a pod."""
+
+
+class TriageAgent(ApiModel):
+    """An agent: its image, its model, its database, and how its lost runs are taken up again."""
+
+    metadata: ObjectMeta
+    """Metadata of the stored object."""
+    spec: AgentSpec
+    """With what runs are done."""
+    status: AgentStatus = AgentStatus()
+    """What the operator found out."""

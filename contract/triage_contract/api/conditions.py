@@ -1,0 +1,71 @@
+"""Conditions, and what each type of them means.
+
+The operator is the only one that sets them. Reasons are closed sets of the operator's, never renamed;
+messages are for people and may change.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+from pydantic import AwareDatetime, Field
+
+from triage_contract.api.base import ApiModel
+
+
+class ConditionStatus(StrEnum):
+    """Whether a condition holds."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+
+class RunCondition(StrEnum):
+    """Condition types of a TriageRun."""
+
+    FINISHED = "Finished"
+    """True: the run is over, no attempt follows; the reason says whether and why it succeeded, failed or
+    was cancelled. False: it goes on. Absent: no operator has seen the run yet."""
+    PROGRESSING = "Progressing"
+    """True: an attempt is at work, or the next one starts without anybody's help; the reason says which.
+    False: the run is over, or something holds it up that the reason and the message name.
+    Absent: no operator has seen the run yet."""
+
+
+class AgentCondition(StrEnum):
+    """Condition types of a TriageAgent."""
+
+    READY = "Ready"
+    """True: attempts can be started, everything that the spec refers to exists.
+    False: something is missing or cannot be used; the message names the field, and runs wait.
+    Absent: no operator has seen the agent yet."""
+    TOOLS_DECLARED = "ToolsDeclared"
+    """True: each tool is known to be ReadOnly or Idempotent, from the spec or from the agent's code.
+    False: the message names the tools that are neither; after a loss their calls run again under their key.
+    Absent: no attempt of the agent has told its tools yet."""
+
+
+class Condition(ApiModel):
+    """One observation about an object, in the shape of Kubernetes' own ``metav1.Condition``."""
+
+    type: Annotated[str, Field(min_length=1, max_length=316)]
+    """Type of the condition."""
+    status: ConditionStatus
+    """Whether the condition holds; Unknown: the operator could not find out."""
+    reason: Annotated[
+        str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
+    ]
+    """Why, in one word for programs; never renamed."""
+    message: Annotated[str, Field(max_length=32768)] = ""
+    """Why, in a sentence for people."""
+    last_transition_time: AwareDatetime
+    """When the status of the condition changed last."""
+    observed_generation: Annotated[int, Field(ge=0)] = 0
+    """Generation of the object that the condition speaks of."""
+
+
+CONDITIONS: Final[dict[str, Any]] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+"""Marks a list of conditions: one of each type."""
+
+Conditions = Annotated[tuple[Condition, ...], Field(max_length=16, json_schema_extra=CONDITIONS)]
+"""The conditions of an object."""
