@@ -1,7 +1,9 @@
 """Errors of the agent process. Each message is one line without secrets, fit to be shown as it is."""
 
+from triage_contract.exceptions import TriageError
 
-class AgentError(Exception):
+
+class AgentError(TriageError):
     """Base of all errors that the agent package raises itself."""
 
 
@@ -11,10 +13,6 @@ class ConfigurationError(AgentError):
 
 class TrackerError(AgentError):
     """The tracker refused, and filed nothing."""
-
-
-class TrackerUnavailableError(AgentError):
-    """The tracker was out of reach for long. It may have filed the issue: the same key finds out."""
 
 
 class ReplayError(AgentError):

@@ -15,7 +15,7 @@ from triage_agent.exceptions import ConfigurationError
 from triage_contract.states import ToolKind
 
 KIND_ATTRIBUTE: Final = "triage_kind"
-"""Attribute of a tool or of its function, a value of ``ToolKind``. Written by an agent's author, read here."""
+"""Attribute of a tool or its function, a value of ``ToolKind``. An agent's author writes it."""
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 

@@ -1,0 +1,73 @@
+"""Issues in the table ``triage.issues``, beside the sessions."""
+
+import asyncio
+import logging
+import time
+from typing import Final
+from uuid import UUID, uuid4
+
+from sqlalchemy import text
+
+from triage_agent.trackers.interface import Filed
+from triage_contract.database.engine import open_engine, translated
+from triage_contract.database.url import DatabaseUrl
+from triage_contract.exceptions import DatabaseUnreachableError
+from triage_contract.states import ToolKind
+
+ATTEMPT_SECONDS: Final = 15.0
+"""Bounds one attempt on a connection that died without a word, or a key whose other writer is frozen."""
+
+PATIENCE_SECONDS: Final = 90.0
+"""A database that is away for a minute costs the run nothing."""
+
+_RETRY_SECONDS: Final = (0.1, 0.3, 1.0, 2.0)
+"""Pauses before another attempt; the last one repeats."""
+
+# Concurrent callers with one key meet at the unique index: one inserts, the others update what it committed.
+_FILE: Final = text(
+    "INSERT INTO triage.issues AS issue (key, title, body, run_id) VALUES (:key, :title, :body, :run_id)"
+    " ON CONFLICT (key) DO UPDATE SET duplicates = issue.duplicates + 1"
+    " RETURNING number, duplicates > 0 AS duplicate"
+)
+
+logger = logging.getLogger(__name__)
+
+
+class PostgresTracker:
+    """Files with one statement on a connection of its own, which is gone while the model thinks."""
+
+    kind: Final = ToolKind.IDEMPOTENT
+
+    def __init__(
+        self, url: DatabaseUrl, *, run_id: UUID | None, patience_seconds: float = PATIENCE_SECONDS
+    ) -> None:
+        """Keep what an issue needs; nothing connects yet. ``run_id`` is noted with each; None: by hand."""
+        self._url = url
+        self._run_id = run_id
+        self._patience_seconds = patience_seconds
+
+    async def file(self, key: str | None, title: str, body: str) -> Filed:
+        """See ``Tracker.file``. An attempt that was lost may have filed: the next has the same key."""
+        row = {"key": key or f"unkeyed/{uuid4()}", "title": title, "body": body, "run_id": self._run_id}
+        deadline = time.monotonic() + self._patience_seconds
+        pauses = iter(_RETRY_SECONDS)
+        pause = 0.0
+        while True:
+            try:
+                return await self._attempt(row)
+            except DatabaseUnreachableError as error:
+                pause = next(pauses, pause)
+                if time.monotonic() + pause > deadline:
+                    raise
+                logger.warning("tracker unreachable", extra={"action": "file_issue", "reason": str(error)})
+            await asyncio.sleep(pause)
+
+    async def _attempt(self, row: dict[str, str | UUID | None]) -> Filed:
+        engine = open_engine(self._url, application="triage-tracker", pool_size=1)
+        try:
+            with translated(self._url):
+                async with asyncio.timeout(ATTEMPT_SECONDS), engine.begin() as connection:
+                    number, duplicate = (await connection.execute(_FILE, row)).one()
+        finally:
+            await engine.dispose()
+        return Filed(number=number, duplicate=duplicate)
