@@ -1,19 +1,20 @@
 """``TriageAgent``: with what a run is done."""
 
 from enum import StrEnum
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field
 
 from triage_contract.api.base import (
     ATOMIC,
     AbsolutePath,
     ApiModel,
     ObjectName,
-    OneOf,
     Quantity,
+    Rule,
     SecretKeyRef,
-    rules,
+    matching,
+    one_of,
 )
 from triage_contract.api.conditions import Conditions
 from triage_contract.api.metadata import ObjectMeta
@@ -22,8 +23,6 @@ from triage_contract.states import ToolKind
 DOCS_TRIAGE_APP: Final = "triage_agent.docs_triage.agent:app"
 """The agent that comes with the project."""
 
-BACKOFF_ORDER: Final = "initialSeconds must not exceed maxSeconds"
-
 
 class Model(ApiModel):
     """The language model behind the docs-triage agent."""
@@ -31,9 +30,17 @@ class Model(ApiModel):
     name: Annotated[str, Field(min_length=1, max_length=253)]
     """Name of the model. `provider/name` goes through LiteLLM, `replay:FILE` to recorded replies, anything
     else to Gemini."""
-    base_url: Annotated[str, Field(max_length=2048, pattern=r"^https?://[^\s/?#@]+([/?#]\S*)?$")] | None = (
-        None
-    )
+    base_url: (
+        Annotated[
+            str,
+            Field(max_length=2048),
+            matching(
+                r"^https?://[^\s/?#@]+([/?#]\S*)?$",
+                "baseUrl must be an http or https URL without user and password",
+            ),
+        ]
+        | None
+    ) = None
     """URL of the model's endpoint, without a user or password. Absent: the provider's."""
     api_key_secret_ref: SecretKeyRef | None = None
     """Where the API key is. Absent: none is given to the agent."""
@@ -50,8 +57,8 @@ class Database(ApiModel):
     """The Postgres database that keeps sessions, journal and issues, as the agent's pods reach it.
 
     Required: the operator has no URL that it could hand on instead. Its own belongs to a role that may move
-    fences and read tokens, and would let an agent write for another attempt; and a pod reads Secrets of its
-    own namespace only.
+    fences and read tokens, so an agent with it could write for another attempt; and a pod can only be given
+    Secrets of its own namespace.
     """
 
     url_secret_ref: SecretKeyRef
@@ -77,7 +84,7 @@ class FileTracker(ApiModel):
     that all pods of the agent share."""
 
 
-class Tracker(OneOf):
+class Tracker(ApiModel):
     """Where the docs-triage agent files issues."""
 
     postgres: PostgresTracker | None = None
@@ -95,7 +102,7 @@ class ConfigMapRef(ApiModel):
     """Name of the ConfigMap."""
 
 
-class Docs(OneOf):
+class Docs(ApiModel):
     """The Markdown pages that the docs-triage agent reads."""
 
     config_map_ref: ConfigMapRef | None = None
@@ -146,22 +153,12 @@ class PodTemplate(ApiModel):
 class Backoff(ApiModel):
     """Waiting times between attempts that make no progress. The first resume after progress is at once."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(("self.initialSeconds <= self.maxSeconds", BACKOFF_ORDER)),
-    )
-
     initial_seconds: Annotated[int, Field(ge=1, le=3600)] = 2
     """Seconds before the second resume in a row."""
     max_seconds: Annotated[int, Field(ge=1, le=86400)] = 300
     """Seconds that no wait exceeds."""
     factor: Annotated[float, Field(ge=1, le=10)] = 2
     """What each further wait is multiplied by; 1: all are the same."""
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.initial_seconds > self.max_seconds:
-            raise ValueError(BACKOFF_ORDER)
-        return self
 
 
 class MemoryGrowth(ApiModel):
@@ -173,6 +170,14 @@ class MemoryGrowth(ApiModel):
     """Memory limit that is never exceeded, such as `1Gi`. Absent: four times the agent's own limit."""
 
 
+_ORDERED: Final = Rule(
+    # An API server checks the default {} too, before it fills it.
+    cel="!has(self.initialSeconds) || !has(self.maxSeconds) || self.initialSeconds <= self.maxSeconds",
+    message="initialSeconds must not exceed maxSeconds",
+    holds=lambda backoff: backoff.initial_seconds <= backoff.max_seconds,
+)
+
+
 class Resume(ApiModel):
     """How often, when and with what a lost run is taken up again."""
 
@@ -182,7 +187,7 @@ class Resume(ApiModel):
     ever resumed, whatever ended it."""
     max_attempts: Annotated[int, Field(ge=1, le=1000)] = 20
     """Attempts in all, whatever ended them and whatever they achieved; then the run fails."""
-    backoff: Backoff = Backoff()
+    backoff: Annotated[Backoff, _ORDERED] = Backoff()
     """Waiting times between attempts."""
     memory: MemoryGrowth = MemoryGrowth()
     """More memory after running out of it."""
@@ -203,19 +208,21 @@ class AgentSpec(ApiModel):
     """Container image with the agent package in it."""
     app: Annotated[
         str,
-        Field(
-            max_length=253,
-            pattern=r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*$",
+        Field(max_length=253),
+        matching(
+            r"^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*:[A-Za-z_][A-Za-z0-9_]*$",
+            "app must be module:attribute, such as my_agents.support:app",
         ),
     ] = DOCS_TRIAGE_APP
     """The ADK `App` in the image, as `module:attribute`. By default the docs-triage agent."""
     model: Model | None = None
     """The docs-triage agent's model. Absent: its default. Other apps bring theirs."""
     database: Database
-    """The database, as the agent's pods reach it."""
-    tracker: Tracker | None = None
+    """The database, as the agent's pods reach it. Required, since the operator's own URL is never handed
+    on: its role may do what an agent must not."""
+    tracker: Annotated[Tracker, one_of(Tracker)] | None = None
     """Where the docs-triage agent files issues; exactly one member. Absent: in the database."""
-    docs: Docs | None = None
+    docs: Annotated[Docs, one_of(Docs)] | None = None
     """The pages that the docs-triage agent reads; exactly one member. Absent: the pages that come with it."""
     tools: dict[str, Literal[ToolKind.READ_ONLY, ToolKind.IDEMPOTENT]] = Field(
         default_factory=dict, max_length=256

@@ -1,23 +1,27 @@
-"""What every model of the API is made of: the base model, unions, references and quantities.
+"""What every model of the API is made of: the base model, rules, references and quantities.
 
 The models are the source of the custom resource definitions, so each field's docstring is its description
-there, and what only an API server knows (list types, CEL rules) is said in ``json_schema_extra``.
+there, and what only an API server knows (list types) is said in ``json_schema_extra``.
 """
 
-from typing import Annotated, Any, Final, Self
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
 
 from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
+    GetCoreSchemaHandler,
     GetJsonSchemaHandler,
     WithJsonSchema,
-    model_validator,
 )
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
+from pydantic_core.core_schema import no_info_after_validator_function
 
 from triage_contract.quantities import MAX_LENGTH, QUANTITY_PATTERN, parse_quantity
 
@@ -25,9 +29,64 @@ ATOMIC: Final[dict[str, Any]] = {"x-kubernetes-map-type": "atomic"}
 """Marks an object that is replaced as a whole, never merged field by field."""
 
 
-def rules(*pairs: tuple[str, str]) -> dict[str, Any]:
-    """Return the schema extension for CEL rules, each a pair of the rule and the message of its violation."""
-    return {"x-kubernetes-validations": [{"rule": rule, "message": message} for rule, message in pairs]}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """What the schema's own words cannot say of a value; used as an annotation of the value's type.
+
+    An API server checks ``cel`` and answers with ``message``, without the value. Reading an object checks
+    ``holds``; None: the rule compares with the value before, which a reader does not know.
+    """
+
+    cel: str
+    message: str
+    holds: Callable[[Any], object] | None = None
+
+    def __get_pydantic_core_schema__(self, source: object, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Check the value after its type."""
+        return no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Add the rule to those of the value."""
+        schema = handler(core)
+        stated = schema.get("x-kubernetes-validations", [])
+        return {**schema, "x-kubernetes-validations": [*stated, {"rule": self.cel, "message": self.message}]}
+
+    def _check(self, value: Any) -> Any:
+        if self.holds is not None and not self.holds(value):
+            raise ValueError(self.message)
+        return value
+
+
+def immutable(field: str, remedy: str) -> Rule:
+    """Return the rule that a field, which is never absent, keeps its first value."""
+    return Rule(cel="self == oldSelf", message=f"{field} is immutable: {remedy}")
+
+
+def matching(pattern: str, message: str) -> Rule:
+    """Return the rule that a text has a match of a pattern.
+
+    For people a message says more than the pattern that the schema's own ``pattern`` would show them.
+    """
+    return Rule(
+        cel=f"self.matches(r'{pattern}')", message=message, holds=re.compile(pattern, re.ASCII).search
+    )
+
+
+def one_of(union: type["ApiModel"]) -> Rule:
+    """Return the rule that exactly one field of a union is set, as Kubernetes writes unions.
+
+    A field that holds a union has no default: it would be set beside the member that ``kubectl apply`` merges
+    in.
+    """
+    members = {name: to_camel(name) for name in union.model_fields}
+    flags = ", ".join(f"has(self.{member})" for member in members.values())
+    return Rule(
+        cel=f"[{flags}].exists_one(it, it)",
+        message=f"set exactly one of {', '.join(members.values())}",
+        holds=lambda value: sum(getattr(value, name) is not None for name in members) == 1,
+    )
 
 
 class ApiModel(BaseModel):
@@ -50,33 +109,6 @@ class ApiModel(BaseModel):
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object that the API server takes; what is None is left out."""
         return self.model_dump(mode="json", exclude_none=True)
-
-
-class OneOf(ApiModel):
-    """A union as Kubernetes writes it: exactly one of the fields is set.
-
-    A field that holds a union has no default in the schema: a default beside another member, which ``kubectl
-    apply`` merges into the stored object, would set two.
-    """
-
-    @classmethod
-    def message(cls) -> str:
-        """Return what a violation is told."""
-        return f"set exactly one of {', '.join(to_camel(name) for name in cls.model_fields)}"
-
-    @model_validator(mode="after")
-    def _exactly_one(self) -> Self:
-        if sum(getattr(self, name) is not None for name in type(self).model_fields) != 1:
-            raise ValueError(self.message())
-        return self
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        """Add the rule for API servers."""
-        schema = handler(core)
-        members = ", ".join(f"has(self.{to_camel(name)})" for name in cls.model_fields)
-        handler.resolve_ref_schema(schema).update(rules((f"[{members}].exists_one(it, it)", cls.message())))
-        return schema
 
 
 def _quantity_text(value: object) -> object:
@@ -103,7 +135,9 @@ Quantity = Annotated[
 ObjectName = Annotated[str, Field(min_length=1, max_length=253, pattern=r"^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$")]
 """Name of a Kubernetes object (RFC 1123 subdomain)."""
 
-AbsolutePath = Annotated[str, Field(min_length=1, max_length=4096, pattern=r"^/[^\x00]*$")]
+AbsolutePath = Annotated[
+    str, Field(max_length=4096), matching(r"^/[^\x00]*$", "the path must be absolute and hold no NUL")
+]
 """A path inside the agent's container."""
 
 

@@ -1,4 +1,4 @@
-"""Conditions, and what each type of them means.
+"""Conditions of both kinds.
 
 The operator is the only one that sets them. Reasons are closed sets of the operator's, never renamed;
 messages are for people and may change.
@@ -21,28 +21,17 @@ class ConditionStatus(StrEnum):
 
 
 class RunCondition(StrEnum):
-    """Condition types of a TriageRun."""
+    """Condition types of a TriageRun; ``RunStatus.conditions`` says what each means."""
 
     FINISHED = "Finished"
-    """True: the run is over, no attempt follows; the reason says whether and why it succeeded, failed or
-    was cancelled. False: it goes on. Absent: no operator has seen the run yet."""
     PROGRESSING = "Progressing"
-    """True: an attempt is at work, or the next one starts without anybody's help; the reason says which.
-    False: the run is over, or something holds it up that the reason and the message name.
-    Absent: no operator has seen the run yet."""
 
 
 class AgentCondition(StrEnum):
-    """Condition types of a TriageAgent."""
+    """Condition types of a TriageAgent; ``AgentStatus.conditions`` says what each means."""
 
     READY = "Ready"
-    """True: attempts can be started, everything that the spec refers to exists.
-    False: something is missing or cannot be used; the message names the field, and runs wait.
-    Absent: no operator has seen the agent yet."""
     TOOLS_DECLARED = "ToolsDeclared"
-    """True: each tool is known to be ReadOnly or Idempotent, from the spec or from the agent's code.
-    False: the message names the tools that are neither; after a loss their calls run again under their key.
-    Absent: no attempt of the agent has told its tools yet."""
 
 
 class Condition(ApiModel):

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Final
 
-from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field
+from pydantic import AwareDatetime, ConfigDict, Field
 
-from triage_contract.api.base import ATOMIC, ApiModel, ObjectName, Quantity, rules
+from triage_contract.api.base import ATOMIC, ApiModel, ObjectName, Quantity, Rule, immutable, matching
 from triage_contract.api.conditions import Conditions
 from triage_contract.api.metadata import ObjectMeta
 from triage_contract.states import Cause, Outcome, Phase
@@ -23,14 +23,7 @@ ATTEMPTS_KEPT: Final = 10
 
 YEAR_SECONDS: Final = 31_536_000
 
-BLANK_REPORT: Final = "report must not be blank"
-
-
-def _not_blank(report: str) -> str:
-    if not report.strip():
-        raise ValueError(BLANK_REPORT)
-    return report
-
+_ANOTHER: Final = "create another TriageRun"
 
 Seconds = Annotated[int, Field(ge=1, le=YEAR_SECONDS)]
 Count = Annotated[int, Field(ge=0)]
@@ -48,26 +41,15 @@ class AgentRef(ApiModel):
 class RunSpec(ApiModel):
     """What to do. What was asked (`report`, `agentRef`) is immutable."""
 
-    agent_ref: Annotated[
-        AgentRef,
-        Field(
-            json_schema_extra=rules(("self == oldSelf", "agentRef is immutable: create another TriageRun"))
-        ),
-    ] = AgentRef()
+    agent_ref: Annotated[AgentRef, immutable("agentRef", _ANOTHER)] = AgentRef()
     """The agent that does the work. The run waits while it does not exist. Immutable."""
     report: Annotated[
         str,
-        Field(
-            min_length=1,
-            max_length=MAX_REPORT_LENGTH,
-            # Postgres stores no NUL in a text.
-            pattern=r"^[^\x00]*$",
-            json_schema_extra=rules(
-                (r"self.matches('\\S')", BLANK_REPORT),
-                ("self == oldSelf", "report is immutable: create another TriageRun"),
-            ),
-        ),
-        AfterValidator(_not_blank),
+        Field(min_length=1, max_length=MAX_REPORT_LENGTH),
+        matching(r"\S", "report must not be blank"),
+        # Postgres stores no NUL in a text.
+        matching(r"^[^\x00]*$", "report must hold no NUL"),
+        immutable("report", _ANOTHER),
     ]
     """The text that the agent is given, such as a bug report: 1 to 65536 characters, no NUL. Immutable."""
     deadline_seconds: Seconds | None = None
@@ -81,9 +63,7 @@ class RunSpec(ApiModel):
     suspend: bool = False
     """True: no attempt is started, and the current one hands off at its next step. False: the run goes on
     there."""
-    cancel: bool = Field(
-        default=False, json_schema_extra=rules(("self || !oldSelf", "cancel cannot be taken back"))
-    )
+    cancel: Annotated[bool, Rule(cel="self || !oldSelf", message="cancel cannot be taken back")] = False
     """True: the run ends as Cancelled and its pod is deleted. Cannot be taken back."""
     ttl_seconds_after_finished: Annotated[int, Field(ge=0, le=YEAR_SECONDS)] | None = None
     """Seconds after its end until the TriageRun is deleted; 0: at once. Absent: it stays."""

@@ -93,7 +93,7 @@ def test_what_was_read_is_written_again() -> None:
         ({"report": ""}, "spec.report: String should have at least 1 character"),
         ({"report": " \n\t"}, "spec.report: report must not be blank"),
         ({"report": "x" * 65537}, "spec.report: String should have at most 65536 characters"),
-        ({"report": "a\0b"}, "spec.report: String should match pattern '^[^\\x00]*$'"),
+        ({"report": "a\0b"}, "spec.report: report must hold no NUL"),
         ({"report": 7}, "spec.report: Input should be a valid string"),
         ({"report": "\ud800"}, "Invalid JSON"),
         ({"agentRef": {"name": ""}}, "spec.agentRef.name: String should have at least 1 character"),
@@ -115,13 +115,13 @@ def test_a_bad_run_is_refused_in_one_line_with_the_field(spec: dict[str, object]
     [
         ({"image": None}, "spec.image: Input should be a valid string"),
         ({"database": None}, "spec.database: Input should be an object"),
-        ({"app": "agent.py"}, "spec.app: String should match pattern"),
+        ({"app": "agent.py"}, "spec.app: app must be module:attribute"),
         ({"tracker": {}}, "spec.tracker: set exactly one of postgres, file"),
         (
             {"tracker": {"postgres": {}, "file": {"path": "/f"}}},
             "spec.tracker: set exactly one of postgres, file",
         ),
-        ({"docs": {"path": "pages"}}, "spec.docs.path: String should match pattern"),
+        ({"docs": {"path": "pages"}}, "spec.docs.path: the path must be absolute"),
         ({"tools": {"f": "Sometimes"}}, "spec.tools.f: Input should be 'ReadOnly' or 'Idempotent'"),
         ({"tools": {"f": "Undeclared"}}, "spec.tools.f: Input should be 'ReadOnly' or 'Idempotent'"),
         ({"resources": {"limits": {"memory": "1 Gi"}}}, "spec.resources.limits.memory: not a quantity"),
@@ -131,7 +131,7 @@ def test_a_bad_run_is_refused_in_one_line_with_the_field(spec: dict[str, object]
         ),
         (
             {"model": {"name": "m", "baseUrl": "http://u:pw@h"}},
-            "spec.model.baseUrl: String should match pattern",
+            "spec.model.baseUrl: baseUrl must be",
         ),
         (
             {"resume": {"backoff": {"initialSeconds": 10, "maxSeconds": 5}}},
