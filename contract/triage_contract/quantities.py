@@ -4,8 +4,9 @@ The grammar is that of https://kubernetes.io/docs/reference/kubernetes-api/commo
 without a sign: no quantity of this project is negative.
 """
 
+import math
 import re
-from decimal import ROUND_CEILING, Decimal
+from fractions import Fraction
 from typing import Final
 
 from triage_contract.exceptions import QuantityError
@@ -18,23 +19,32 @@ MAX_LENGTH: Final = 64
 
 _BINARY: Final = ("Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 _DECIMAL: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_MAX_BYTES: Final = 2**63 - 1
 
 
-def parse_quantity(text: str) -> Decimal:
-    """Return the exact value of a quantity in its base unit (bytes, cores); raise ``QuantityError`` for
-    anything else."""
+def parse_quantity(text: str) -> Fraction:
+    """Return a quantity in its base unit (bytes, cores), exactly.
+
+    Raises:
+        QuantityError: the text is no quantity.
+    """
     match = re.fullmatch(QUANTITY_PATTERN, text, re.ASCII) if len(text) <= MAX_LENGTH else None
     if match is None:
         raise QuantityError(f"not a quantity, such as 512Mi or 1Gi: {text[:MAX_LENGTH]!r}")
-    number, suffix = Decimal(match[1]), match[3] or ""
+    number, suffix = Fraction(match[1]), match[3] or ""
     if suffix in _BINARY:
-        return number * Decimal(1024 ** (_BINARY.index(suffix) + 1))
-    return number.scaleb(_DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:]))
+        return number * (1 << 10 * (_BINARY.index(suffix) + 1))
+    exponent = _DECIMAL[suffix] if suffix in _DECIMAL else int(suffix[1:])
+    return number * Fraction(f"1e{exponent}")
 
 
 def parse_memory(text: str) -> int:
-    """Return a quantity of memory in bytes, a fraction of a byte rounded up, as Kubernetes does it."""
-    return int(parse_quantity(text).to_integral_value(ROUND_CEILING))
+    """Return a quantity of memory in whole bytes, rounded up and at most 2⁶³ - 1, as Kubernetes reads it.
+
+    Raises:
+        QuantityError: the text is no quantity.
+    """
+    return min(math.ceil(parse_quantity(text)), _MAX_BYTES)
 
 
 def format_memory(size_bytes: int) -> str:

@@ -1,6 +1,6 @@
 """Quantities of memory, against values that Kubernetes gives."""
 
-from decimal import Decimal
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -29,6 +29,9 @@ from triage_contract.quantities import format_memory, parse_memory, parse_quanti
         ("500m", 1),
         ("1500m", 2),
         ("0.1Ki", 103),
+        ("9223372036854775807", 2**63 - 1),
+        ("16Ei", 2**63 - 1),
+        ("1e99", 2**63 - 1),
     ],
 )
 def test_memory_is_read_in_bytes_rounded_up(text: str, expected_bytes: int) -> None:
@@ -39,7 +42,7 @@ def test_memory_is_read_in_bytes_rounded_up(text: str, expected_bytes: int) -> N
     ("text", "expected"), [("500m", "0.5"), ("2", "2"), ("100n", "1E-7"), ("1k", "1000")]
 )
 def test_a_quantity_is_exact(text: str, expected: str) -> None:
-    assert parse_quantity(text) == Decimal(expected)
+    assert parse_quantity(text) == Fraction(expected)
 
 
 @pytest.mark.parametrize(
