@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from triage_contract.states import Cause, Outcome, Phase, RunState
-
 from triage_operator.reasons import Reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """What every action says of itself: one value for the condition, the Event, the metric and the log line."""
+    """What every action says of itself: one value for the condition, the Event, the metric and the log
+    line."""
 
     reason: Reason
     message: str
@@ -18,7 +18,8 @@ class Stated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait(Stated):
-    """Change nothing; show ``phase``. ``until`` is when to look again without a wake-up; None: only when woken."""
+    """Change nothing; show ``phase``. ``until`` is when to look again without a wake-up; None: only when
+    woken."""
 
     phase: Phase
     until: datetime | None
@@ -26,7 +27,8 @@ class Wait(Stated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAttempt(Stated):
-    """Record the next attempt with its fence, then make its pod. ``observed_epoch`` 0: the session has no fence yet."""
+    """Record the next attempt with its fence, then make its pod. ``observed_epoch`` 0: the session has no
+    fence yet."""
 
     observed_epoch: int
     memory_limit_bytes: int | None
@@ -47,8 +49,9 @@ class CreatePod(Stated):
 class EndAttempt(Stated):
     """Close the fence of the open attempt, then record its end. The verdict is read only after that.
 
-    ``cause`` None: the attempt was not lost (it finished, waits, or was ended on purpose). ``counted``: against the
-    no-progress budget.
+    ``cause`` None: it was not lost (it finished, waits, or was ended on purpose), or with ``Outcome.LOST``
+    not known yet. ``counted``: against the no-progress budget. ``exit_code`` None: no container was seen
+    terminated. The message becomes the row's ``error`` where the attempt left none itself.
     """
 
     serial: int
@@ -60,10 +63,27 @@ class EndAttempt(Stated):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RequestHandoff(Stated):
-    """Ask the open attempt to release its fence at its next boundary."""
+class FillCause(Stated):
+    """Correct the recorded cause of an ended attempt by what its pod says since.
+
+    Nothing else about the run changes: no status, no Event. In the metrics a loss counts once, under its
+    first cause that is not None.
+    """
 
     serial: int
+    epoch: int
+    cause: Cause
+    counted: bool
+    exit_code: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestHandoff(Stated):
+    """Ask the open attempt to release its fence at its next boundary. ``cause`` becomes the row's
+    ``handoff_reason``."""
+
+    serial: int
+    cause: Cause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +96,18 @@ class DeletePod(Stated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndRun(Stated):
-    """Record the end of the run; its fence stays null for good. ``output`` is the final text, None: none."""
+    """Record the end of the run, its row too where it has none yet; its fence stays null for good.
+
+    ``output`` is the final text, None: none.
+    """
 
     state: RunState
     output: str | None
+
+    @property
+    def recorded(self) -> str:
+        """What becomes the row's ``reason``, so that a lost status loses neither reason nor message."""
+        return f"{self.reason}: {self.message}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,4 +115,6 @@ class DeleteRun(Stated):
     """Delete the TriageRun object: its time to live after its end is over."""
 
 
-Action = Wait | OpenAttempt | CreatePod | EndAttempt | RequestHandoff | DeletePod | EndRun | DeleteRun
+Action = (
+    Wait | OpenAttempt | CreatePod | EndAttempt | FillCause | RequestHandoff | DeletePod | EndRun | DeleteRun
+)

@@ -33,11 +33,11 @@ class IssueFiled:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LifeSign:
-    """Signs of life of the open attempt beside its pod.
+    """Signs of life of the open attempt beside its pod, by the database's clock.
 
-    ``lock_free_since`` is when the operator first saw the attempt's advisory lock free; None: held, or not looked at.
-    ``reachable_since`` is since when the operator itself has reached the database without a gap: a heartbeat counts as
-    lapsed only over a span in which it could have been seen.
+    ``lock_free_since`` is when the operator first saw the attempt's advisory lock free; None: held, or not
+    looked at. ``reachable_since`` is since when the operator itself has reached the database without a gap: a
+    heartbeat counts as lapsed only over a span in which it could have been seen.
     """
 
     lock_free_since: datetime | None
@@ -45,14 +45,29 @@ class LifeSign:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """The API server refused the open attempt's pod, in its own words.
+
+    ``passing``: for want of room, such as a quota, which others give back; else something has to be changed.
+    """
+
+    message: str
+    at: datetime
+    passing: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything that a decision about one run may depend on.
 
-    ``agent`` None: no such TriageAgent, or one that cannot be read (``agent_error`` says which). ``row`` None: the run was
-    never recorded. ``judgement`` None: no row. ``pod`` is the pod of the newest attempt, by name and labels; None: the
-    API server answered 404. ``last_pod`` is the last status seen of a pod that is gone. ``foreign_pod``: another's pod
-    stands under the name that the newest attempt's pod should have. ``running`` counts open attempts of the same agent
-    in the namespace; ``ahead`` the runs of that agent that wait for a place and came before.
+    ``now`` is by the database's clock, as the times in rows are. ``agent`` None: no such TriageAgent, or one
+    that cannot be read (``agent_error`` says which). ``row`` None: the run was never recorded. ``judgement``
+    None: no row. ``pods`` are the run's pods by epoch, found by their labels; ``last_pods`` is the last that
+    was seen of those that are gone, as far as this operator saw any. ``foreign_pod``: another's pod stands
+    under the name that the open attempt's pod should have. ``refusal`` None: the open attempt's pod was not
+    refused, as far as this operator knows. ``node_unschedulable`` is about the node of the open attempt's
+    pod. ``running`` counts open attempts of the same agent in the namespace; ``ahead`` the runs of that agent
+    that wait for a place and came before.
     """
 
     now: datetime
@@ -65,9 +80,10 @@ class Snapshot:
     judgement: Judgement | None
     calls: CallCounts
     issue: IssueFiled | None
-    pod: Pod | None
-    last_pod: Pod | None
+    pods: Mapping[int, Pod]
+    last_pods: Mapping[int, Pod]
     foreign_pod: bool
+    refusal: Refusal | None
     node_unschedulable: bool
     life: LifeSign
     running: int
