@@ -62,7 +62,7 @@ class Database(ApiModel):
     """
 
     url_secret_ref: SecretKeyRef
-    """Where the URL is: `postgresql://user:password@host:port/database`, for the agents' role."""
+    """Where the URL is: `postgresql://…`, with the agents' role and its password."""
     direct_url_secret_ref: SecretKeyRef | None = None
     """Where a URL is that leads past the pooler, for locks and notifications. Absent: `urlSecretRef`
     serves, or nothing where a pooler is in the way: a loss is then noticed by the pod and the heartbeat

@@ -130,7 +130,7 @@ def test_a_bad_run_is_refused_in_one_line_with_the_field(spec: dict[str, object]
             "spec.resources.limits.memory: Input should be a valid string",
         ),
         (
-            {"model": {"name": "m", "baseUrl": "http://u:pw@h"}},
+            {"model": {"name": "m", "baseUrl": "http://token@h"}},
             "spec.model.baseUrl: baseUrl must be",
         ),
         (
