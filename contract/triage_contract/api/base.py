@@ -33,8 +33,8 @@ ATOMIC: Final[dict[str, Any]] = {"x-kubernetes-map-type": "atomic"}
 class Rule:
     """What the schema's own words cannot say of a value; used as an annotation of the value's type.
 
-    An API server checks ``cel`` and answers with ``message``, without the value. Reading an object checks
-    ``holds``; None: the rule compares with the value before, which a reader does not know.
+    An API server checks ``cel`` and answers with ``message``. Reading an object checks ``holds``; None: the
+    rule compares with the value before, which a reader does not know.
     """
 
     cel: str

@@ -27,15 +27,17 @@ def _structural(node: Schema, definitions: dict[str, Schema]) -> Schema:
     result = {key: node[key] for key in sorted(node, key=_place) if key not in ("title", "$defs")}
     if "description" in result:
         result["description"] = " ".join(result["description"].split())
-    if result.get("default", ...) is None:
-        del result["default"]
-    elif isinstance(result.get("default"), dict):
-        # The API server fills it from the defaults of its fields, so that each default is written once.
-        result["default"] = {}
-    if "properties" in result:
-        result["properties"] = {
-            name: _structural(field, definitions) for name, field in result["properties"].items()
-        }
+    properties = {
+        name: _structural(field, definitions) for name, field in result.get("properties", {}).items()
+    }
+    if properties:
+        result["properties"] = properties
+    match result.get("default"):
+        case dict() if any("default" in field for field in properties.values()):
+            # The API server fills it from the defaults of the fields, so that each is written once.
+            result["default"] = {}
+        case dict() | None:
+            result.pop("default", None)
     if result.get("additionalProperties") is True:
         # "Anything" is said by x-kubernetes-preserve-unknown-fields.
         del result["additionalProperties"]
