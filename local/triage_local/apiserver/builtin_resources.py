@@ -1,0 +1,113 @@
+"""The resources that are there without a definition."""
+
+from triage_local.apiserver import columns, events
+from triage_local.apiserver.resources import Resource
+from triage_local.apiserver.strategies.base import Strategy
+from triage_local.apiserver.strategies.definitions import DefinitionStrategy
+from triage_local.apiserver.strategies.namespaces import NamespaceStrategy
+from triage_local.apiserver.strategies.pods import PodStrategy
+
+
+def builtin_resources() -> list[Resource]:
+    """A row for each, alphabetically in its group."""
+    return [
+        Resource(
+            group="",
+            version="v1",
+            plural="configmaps",
+            kind="ConfigMap",
+            short_names=("cm",),
+            columns=columns.CONFIG_MAPS,
+        ),
+        Resource(
+            group="",
+            version="v1",
+            plural="events",
+            kind="Event",
+            short_names=("ev",),
+            columns=columns.EVENTS,
+            fields=events.FIELDS,
+        ),
+        Resource(
+            group="",
+            version="v1",
+            plural="namespaces",
+            kind="Namespace",
+            namespaced=False,
+            strategy=NamespaceStrategy(),
+            short_names=("ns",),
+            subresources=("status", "finalize"),
+            columns=columns.NAMESPACES,
+            fields={"status.phase": ""},
+        ),
+        Resource(
+            group="",
+            version="v1",
+            plural="nodes",
+            kind="Node",
+            namespaced=False,
+            strategy=Strategy(has_status=True),
+            short_names=("no",),
+            subresources=("status",),
+            columns=columns.NODES,
+            fields={"spec.unschedulable": "false"},
+        ),
+        Resource(
+            group="",
+            version="v1",
+            plural="pods",
+            kind="Pod",
+            strategy=PodStrategy(),
+            short_names=("po",),
+            categories=("all",),
+            subresources=("status", "binding", "eviction", "log"),
+            columns=columns.PODS,
+            fields={
+                "spec.nodeName": "",
+                "spec.restartPolicy": "",
+                "spec.schedulerName": "",
+                "spec.serviceAccountName": "",
+                "spec.hostNetwork": "false",
+                "status.phase": "",
+                "status.podIP": "",
+                "status.nominatedNodeName": "",
+            },
+        ),
+        Resource(
+            group="",
+            version="v1",
+            plural="secrets",
+            kind="Secret",
+            columns=columns.SECRETS,
+            fields={"type": ""},
+        ),
+        Resource(
+            group="", version="v1", plural="serviceaccounts", kind="ServiceAccount", short_names=("sa",)
+        ),
+        Resource(
+            group="apiextensions.k8s.io",
+            version="v1",
+            plural="customresourcedefinitions",
+            kind="CustomResourceDefinition",
+            namespaced=False,
+            strategy=DefinitionStrategy(),
+            short_names=("crd", "crds"),
+            categories=("api-extensions",),
+            subresources=("status",),
+            columns=columns.DEFINITIONS,
+        ),
+        Resource(
+            group="coordination.k8s.io", version="v1", plural="leases", kind="Lease", columns=columns.LEASES
+        ),
+        Resource(
+            group="events.k8s.io",
+            version="v1",
+            plural="events",
+            kind="Event",
+            short_names=("ev",),
+            columns=columns.EVENTS,
+            storage_group="",
+            external=events.new_shape,
+            internal=events.core_shape,
+        ),
+    ]

@@ -1,0 +1,1 @@
+"""What is special about the objects of each resource: defaults, rules, status, graceful deletion."""

@@ -1,0 +1,48 @@
+"""The behaviour that resources share; a resource with ways of its own overrides parts of it."""
+
+from triage_local.apiserver.field_errors import FieldError
+from triage_local.apiserver.objects import Json, without_nulls
+
+
+class Strategy:
+    """How objects of a resource are prepared and checked. Every method is pure."""
+
+    unconditional_update = True
+    """Whether a PUT may leave out the resource version."""
+
+    def __init__(self, *, has_status: bool = False, has_generation: bool = False) -> None:
+        self.has_status = has_status
+        """Whether the status of an existing object is written through its own subresource alone."""
+        self.has_generation = has_generation
+        """Whether ``metadata.generation`` counts the changes of everything but metadata and status."""
+
+    def decoded(self, obj: Json) -> tuple[Json, list[str]]:
+        """The object as the resource's type can hold it, and the paths of the fields that it cannot hold."""
+        decoded: Json = without_nulls(obj)
+        return decoded, []
+
+    def created(self, obj: Json) -> Json:
+        """The new object with its defaults and its first status."""
+        return obj
+
+    def updated(self, new: Json, old: Json) -> Json:
+        """The changed object with its defaults; the status is already the right one."""
+        return new
+
+    def errors(self, new: Json, old: Json | None) -> list[FieldError]:
+        """What is wrong with the object; ``old`` is None when it is being created."""
+        return []
+
+    def status_errors(self, new: Json, old: Json) -> list[FieldError]:
+        """What is wrong with an object whose status is being written."""
+        return []
+
+    def grace_seconds(self, obj: Json, asked: int | None) -> int:
+        """How long the object stays after a deletion; ``asked`` is the client's wish, None: no wish."""
+        return 0
+
+
+def taking_status_from(source: Json, target: Json) -> Json:
+    """The target with the status of the source, none if the source has none."""
+    taken = {key: value for key, value in target.items() if key != "status"}
+    return {**taken, "status": source["status"]} if "status" in source else taken

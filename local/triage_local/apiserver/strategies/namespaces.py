@@ -1,0 +1,30 @@
+"""Namespaces: active until deleted, then terminating until the namespace controller has emptied them."""
+
+from typing import Final
+
+from triage_local.apiserver.objects import Json, metadata, name_of, with_metadata
+from triage_local.apiserver.strategies.base import Strategy
+
+FINALIZER: Final = "kubernetes"
+"""Held in ``spec.finalizers`` by the namespace controller until the namespace is empty."""
+NAME_LABEL: Final = "kubernetes.io/metadata.name"
+
+
+class NamespaceStrategy(Strategy):
+    """Sets phase, finalizer and name label as the API server does."""
+
+    def __init__(self) -> None:
+        super().__init__(has_status=True)
+
+    def created(self, obj: Json) -> Json:
+        """An active namespace with the controller's finalizer."""
+        spec = {**(obj.get("spec") or {}), "finalizers": [FINALIZER]}
+        return {**self._labelled(obj), "spec": spec, "status": {"phase": "Active"}}
+
+    def updated(self, new: Json, old: Json) -> Json:
+        """The finalizer is changed through the subresource ``finalize`` only, the label never."""
+        return {**self._labelled(new), "spec": old.get("spec") or {}}
+
+    def _labelled(self, obj: Json) -> Json:
+        labels = {**(metadata(obj).get("labels") or {}), NAME_LABEL: name_of(obj)}
+        return with_metadata(obj, labels=labels)
