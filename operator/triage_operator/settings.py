@@ -47,3 +47,53 @@ class DecidingSettings:
 
     retry_after_limit_seconds: float = 3600.0
     """Longest wait that a model's endpoint may ask for; ``deadlineSeconds`` is what bounds a run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KubeSettings:
+    """How the API server is reached."""
+
+    kubeconfig: str | None = None
+    """Path of a kubeconfig. None: the pod's service account, else the user's kubeconfig."""
+
+    context: str | None = None
+    """Context in the kubeconfig. None: its current one."""
+
+    requests_per_second: float = 100.0
+    """Requests in the long run. A launch takes about eight."""
+
+    burst: int = 200
+    """Requests at once."""
+
+    request_timeout_seconds: float = 10.0
+    """For one request, so that a connection that is half open holds nothing up."""
+
+    patience_seconds: float = 15.0
+    """For all tries of a request; a wait that the server asks for beyond this is left to the queue."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseSettings:
+    """Which operator of several works."""
+
+    namespace: str
+    """Namespace of the Lease: the operator's own."""
+
+    name: str = "triage-operator"
+    """Name of the Lease. Operators of one Lease stand by for each other."""
+
+    identity: str
+    """Who this operator is. Whoever starts again under the same identity goes on at once, so it has to be
+    unique among the processes that run at the same time: the pod's name is."""
+
+    duration_seconds: int = 15
+    """From the last renewal that a standby saw until it takes over."""
+
+    renew_deadline_seconds: float = 10.0
+    """From the last renewal until the leader stops by itself, well before a standby takes over."""
+
+    retry_seconds: float = 1.0
+    """Between two renewals, or two looks of a standby: one request each."""
+
+    release_seconds: float = 3.0
+    """For giving the Lease back at the end."""

@@ -1,0 +1,185 @@
+"""The operator's SQL. ``store`` says who runs it and when."""
+
+from typing import Final
+
+from sqlalchemy import text
+
+NOW: Final = text("SELECT clock_timestamp()")
+"""The database's clock, by which all times in rows are."""
+
+CALLS: Final = text("""
+SELECT count(*) AS begun, count(*) FILTER (WHERE state <> 'begun') AS done,
+    coalesce(sum(suppressed_by_journal), 0) AS suppressed_by_journal,
+    coalesce(sum(suppressed_by_tracker), 0) AS suppressed_by_tracker,
+    (array_agg(ARRAY[result ->> 'number', tool] ORDER BY ended_at DESC)
+        FILTER (WHERE state = 'done' AND result ->> 'number' IS NOT NULL))[1:1] AS issue
+FROM triage.tool_calls
+WHERE app_name = :app_name AND user_id = :user_id AND session_id = :session_id
+    AND invocation_id = :invocation_id
+""")
+"""The journaled calls of an invocation, counted, and the last issue that one of them gave a number to."""
+
+RUNNING: Final = text("""
+SELECT count(*) FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id
+WHERE a.ended_at IS NULL AND r.cluster_id = :cluster_id AND r.namespace = :namespace AND r.agent = :agent
+""")
+"""How many attempts of an agent are open."""
+
+RECORD_POD: Final = text("""
+WITH made AS (
+    UPDATE triage.attempts a SET pod_uid = :pod_uid WHERE a.serial = :serial AND a.pod_uid IS NULL
+    RETURNING a.run_id, a.epoch
+), resumed AS (
+    SELECT r.namespace, (
+        SELECT coalesce(p.cause, p.outcome) FROM triage.attempts p
+        WHERE p.run_id = made.run_id AND p.epoch < made.epoch ORDER BY p.epoch DESC LIMIT 1
+    ) AS cause
+    FROM made JOIN triage.runs r ON r.id = made.run_id
+)
+SELECT triage.count_up('resumes', jsonb_build_object('namespace', namespace, 'cause', cause), 1)
+FROM resumed WHERE cause IS NOT NULL
+""")
+"""Records the pod of an attempt, once, and counts it as a resume where an attempt came before."""
+
+RECORD_NODE: Final = text("UPDATE triage.attempts SET node = :node WHERE serial = :serial AND node IS NULL")
+"""Records the node of an attempt's pod, once."""
+
+RENAME_POD: Final = text("UPDATE triage.attempts SET pod = :pod WHERE serial = :serial AND pod_uid IS NULL")
+"""Records another name for a pod that was not made yet."""
+
+END_ATTEMPT: Final = text("""
+WITH ended AS (
+    UPDATE triage.attempts a
+    SET ended_at = clock_timestamp(), outcome = :outcome, cause = CAST(:cause AS text), counted = :counted,
+        exit_code = CAST(:exit_code AS integer), error = coalesce(a.error, CAST(:message AS text)),
+        lost_at = CASE WHEN CAST(:cause AS text) IS NOT NULL OR CAST(:outcome AS text) = 'lost'
+            THEN coalesce(a.released_at, clock_timestamp()) END
+    WHERE a.serial = :serial AND a.ended_at IS NULL
+    RETURNING a.run_id, a.outcome, a.cause
+)
+SELECT triage.count_up('attempts', jsonb_build_object(
+        'namespace', r.namespace, 'outcome', e.outcome, 'cause', coalesce(e.cause, '')), 1),
+    CASE WHEN e.cause IS NOT NULL THEN
+        triage.count_up('losses', jsonb_build_object('namespace', r.namespace, 'cause', e.cause), 1) END
+FROM ended e JOIN triage.runs r ON r.id = e.run_id
+""")
+"""Ends an open attempt and counts it. A loss is dated back to where the attempt gave its token up itself."""
+
+FILL_CAUSE: Final = text("""
+WITH filled AS (
+    UPDATE triage.attempts a
+    SET cause = CAST(:cause AS text), counted = :counted, exit_code = CAST(:exit_code AS integer),
+        error = CAST(:message AS text)
+    FROM triage.attempts before
+    WHERE a.serial = :serial AND before.serial = a.serial
+    RETURNING a.run_id, a.cause, before.cause AS cause_before
+)
+SELECT triage.count_up('losses', jsonb_build_object('namespace', r.namespace, 'cause', f.cause), 1)
+FROM filled f JOIN triage.runs r ON r.id = f.run_id WHERE f.cause_before IS NULL
+""")
+"""Corrects the cause of a lost attempt, and counts the loss if it had none before."""
+
+_RECOVERIES = """
+WITH recovered AS (
+    UPDATE triage.attempts a SET recovery_counted = true
+    FROM triage.runs r, LATERAL (
+        SELECT p.lost_at, p.cause FROM triage.attempts p
+        WHERE p.run_id = r.id ORDER BY p.epoch DESC OFFSET 1 LIMIT 1
+    ) before
+    WHERE r.id = a.run_id AND r.cluster_id = :cluster_id
+        AND NOT a.recovery_counted AND a.first_write_at IS NOT NULL AND before.lost_at IS NOT NULL AND {which}
+        AND a.epoch = (SELECT max(n.epoch) FROM triage.attempts n WHERE n.run_id = r.id)
+    RETURNING
+        jsonb_build_object('namespace', r.namespace, 'cause', coalesce(before.cause, 'unknown')) AS labels,
+        greatest(extract(epoch FROM a.first_write_at - before.lost_at), 0) AS seconds
+), counted AS (
+    SELECT 'recovery_seconds_sum' AS name, labels, sum(seconds) AS amount FROM recovered GROUP BY labels
+    UNION ALL
+    SELECT 'recovery_seconds_bucket', labels || jsonb_build_object('le', bound), count(*)
+    FROM recovered, unnest(CAST(:bounds AS double precision[])) AS bound
+    WHERE seconds <= bound GROUP BY labels, bound
+    UNION ALL
+    SELECT 'recovery_seconds_bucket', labels || jsonb_build_object('le', '+Inf'), count(*)
+    FROM recovered GROUP BY labels
+)
+SELECT triage.count_up(name, labels, amount::double precision) FROM counted
+"""
+
+COUNT_OPEN_RECOVERIES: Final = text(
+    _RECOVERIES.format(which="a.ended_at IS NULL AND before.cause IS NOT NULL")
+)
+"""Counts how long it took from a loss to the next attempt's first write, for open attempts that wrote."""
+
+COUNT_RECOVERY: Final = text(_RECOVERIES.format(which="a.serial = :serial"))
+"""The same for one attempt, for good: with the cause ``unknown`` where none was found."""
+
+REQUEST_HANDOFF: Final = text("""
+WITH asked AS (
+    UPDATE triage.attempts SET handoff_requested_at = clock_timestamp(), handoff_reason = :reason
+    WHERE serial = :serial AND handoff_requested_at IS NULL AND ended_at IS NULL
+    RETURNING serial
+)
+SELECT pg_notify(:channel, serial::text) FROM asked
+""")
+"""Asks an attempt, once, to release its fence, and tells its process so."""
+
+END_RUN: Final = text("""
+WITH ended AS (
+    INSERT INTO triage.runs (id, cluster_id, namespace, name, agent, app_name, user_id, session_id,
+        invocation_id, state, reason, ended_at)
+    VALUES (:id, :cluster_id, :namespace, :name, :agent, :app_name, :user_id, :session_id,
+        :invocation_id, :state, :recorded, clock_timestamp())
+    ON CONFLICT (id) DO UPDATE
+        SET state = excluded.state, reason = excluded.reason, ended_at = excluded.ended_at
+        WHERE runs.state = 'active'
+    RETURNING id, namespace, state
+), newest AS (
+    SELECT a.outcome FROM triage.attempts a JOIN ended e ON a.run_id = e.id ORDER BY a.epoch DESC LIMIT 1
+)
+SELECT triage.count_up('runs_ended', jsonb_build_object(
+        'namespace', e.namespace, 'state', e.state, 'reason', CAST(:reason AS text)), 1),
+    CASE WHEN e.state <> 'cancelled'
+            AND EXISTS (SELECT FROM newest
+                WHERE outcome IN ('lost', 'handed_off', 'failed', 'model_unavailable'))
+        THEN triage.count_up('resumes_refused', jsonb_build_object(
+            'namespace', e.namespace, 'reason', CAST(:reason AS text)), 1) END
+FROM ended e
+""")
+"""Ends a run, a never recorded one as well, and counts it; and a refused resume where an attempt was lost."""
+
+ACTIVE_RUNS: Final = text("""
+SELECT r.*, newest.epoch, CASE WHEN newest.ended_at IS NULL THEN newest.serial END AS open_serial
+FROM triage.runs r LEFT JOIN LATERAL (
+    SELECT a.serial, a.epoch, a.ended_at FROM triage.attempts a
+    WHERE a.run_id = r.id ORDER BY a.epoch DESC LIMIT 1
+) newest ON true
+WHERE r.cluster_id = :cluster_id AND r.state = 'active'
+""")
+"""The runs of this cluster that are not over, each with its newest attempt."""
+
+LOOK: Final = text("""
+SELECT clock_timestamp() AS now,
+    array_agg(a.serial) FILTER (WHERE l.objid IS NOT NULL) AS held,
+    array_agg(a.serial) FILTER (WHERE l.objid IS NULL) AS free,
+    array_agg(a.serial) FILTER (
+        WHERE a.heartbeat_at < clock_timestamp() - make_interval(secs => :lapse_seconds)) AS silent,
+    array_agg(a.serial) FILTER (WHERE a.released_at IS NOT NULL) AS released
+FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id
+    LEFT JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
+        AND l.classid::bigint = :lock_class AND l.objid::bigint = a.serial
+        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+WHERE a.ended_at IS NULL AND a.claimed_at IS NOT NULL AND r.cluster_id = :cluster_id
+""")
+"""The claimed attempts by sign of life, all in one row. Advisory locks with two keys have the subid 2."""
+
+RUNS_OF_ATTEMPTS: Final = text("""
+SELECT r.namespace, r.name FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id
+WHERE a.serial = ANY(:serials)
+""")
+"""Which runs attempts belong to."""
+
+RUN_BY_ID: Final = text("SELECT namespace, name FROM triage.runs WHERE id = :id AND cluster_id = :cluster_id")
+"""Where a run is."""
+
+TOTALS: Final = text("SELECT name, labels, value FROM triage.totals ORDER BY name, labels")
+"""All counters."""

@@ -1,0 +1,276 @@
+"""What the operator reads from and writes to the database."""
+
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from sqlalchemy import TextClause
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from triage_contract.database.engine import open_engine, translated
+from triage_contract.database.fence import NewAttempt, OpenedAttempt, close_fence, open_attempt
+from triage_contract.database.history import judge
+from triage_contract.database.rows import (
+    AttemptRow,
+    FenceRow,
+    RunRow,
+    SessionKey,
+    read_attempts,
+    read_fence,
+    read_run,
+    session_params,
+)
+from triage_contract.database.url import DatabaseUrl
+from triage_contract.names import LIFE_LOCK_CLASS, Channel
+from triage_contract.states import Cause, Outcome, RunState
+from triage_contract.verdict import Judgement
+from triage_operator import statements
+from triage_operator.snapshot import CallCounts, IssueFiled
+
+RECOVERY_BOUNDS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
+"""Upper bounds, in seconds, of the recovery histogram's buckets: from a hand-off to a long backoff."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Records:
+    """All that the database knows of a run, at ``now`` by its clock. ``row`` None: it was never recorded."""
+
+    now: datetime
+    row: RunRow | None
+    attempts: tuple[AttemptRow, ...]
+    fence: FenceRow | None
+    judgement: Judgement | None
+    calls: CallCounts
+    issue: IssueFiled | None
+    running: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActiveRun:
+    """A run that is not over by its row.
+
+    ``epoch`` is that of its newest attempt; None: none was made. ``open_serial`` None: none is open.
+    """
+
+    row: RunRow
+    epoch: int | None
+    open_serial: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """Serials of the claimed attempts, at ``now`` by the database's clock.
+
+    Those whose life lock is held, and whose is free; which sent no heartbeat for long; which gave their token
+    up.
+    """
+
+    now: datetime
+    held: frozenset[int]
+    free: frozenset[int]
+    silent: frozenset[int]
+    released: frozenset[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class End:
+    """How an attempt ended."""
+
+    serial: int
+    outcome: Outcome
+    cause: Cause | None
+    counted: bool
+    exit_code: int | None
+    message: str
+
+
+RunKey = tuple[str, str]
+"""Namespace and name of a TriageRun."""
+
+
+class Store:
+    """The operator's statements, each a short transaction of its own.
+
+    Every method raises ``DatabaseUnreachableError`` or ``SchemaError`` where the database is the trouble.
+    """
+
+    def __init__(self, url: DatabaseUrl, cluster_id: str, *, pool_size: int) -> None:
+        self._url = url
+        self._cluster_id = cluster_id
+        self._engine = open_engine(url, application="triage-operator", pool_size=pool_size)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._engine.dispose()
+
+    @property
+    def url(self) -> DatabaseUrl:
+        """Where the database is."""
+        return self._url
+
+    async def read(self, run: RunRow) -> Records:
+        """Read all about a run in one connection; ``run`` is its row as it would be recorded."""
+        async with self._reading() as connection:
+            now = (await connection.execute(statements.NOW)).scalar_one()
+            row = await read_run(connection, run.id)
+            # The fence first: what is read after a null token, at the same epoch, stands still.
+            fence = await read_fence(connection, run.session)
+            attempts = await read_attempts(connection, run.id)
+            judgement = None if row is None else await judge(connection, row)
+            invocation = {**session_params(run.session), "invocation_id": run.invocation_id}
+            calls = (await connection.execute(statements.CALLS, invocation)).one()
+            agent = {"cluster_id": self._cluster_id, "namespace": run.namespace, "agent": run.agent}
+            running = (await connection.execute(statements.RUNNING, agent)).scalar_one()
+        return Records(
+            now=now,
+            row=row,
+            attempts=attempts,
+            fence=fence,
+            judgement=judgement,
+            calls=CallCounts(
+                begun=calls.begun,
+                done=calls.done,
+                suppressed_by_journal=calls.suppressed_by_journal,
+                suppressed_by_tracker=calls.suppressed_by_tracker,
+            ),
+            issue=IssueFiled(number=calls.issue[0][0], tool=calls.issue[0][1]) if calls.issue else None,
+            running=running,
+        )
+
+    async def open_attempt(self, run: RunRow, *, observed_epoch: int, attempt: NewAttempt) -> OpenedAttempt:
+        """Record the next attempt of a run with a new token.
+
+        Raises:
+            EpochMovedError: the fence is not where it was observed: observe again.
+            SessionBusyError: another run of the session is active.
+        """
+        with translated(self._url):
+            return await open_attempt(self._engine, run, observed_epoch=observed_epoch, attempt=attempt)
+
+    async def close_fence(self, session: SessionKey, epoch: int) -> None:
+        """Make sure that the attempt of that epoch neither writes nor begins anything any more."""
+        with translated(self._url):
+            await close_fence(self._engine, session, epoch)
+
+    async def record_pod(self, serial: int, *, pod_uid: str) -> None:
+        """Record that an attempt's pod was made or adopted."""
+        await self._execute(statements.RECORD_POD, serial=serial, pod_uid=pod_uid)
+
+    async def record_node(self, serial: int, *, node: str) -> None:
+        """Record the node that an attempt's pod is on."""
+        await self._execute(statements.RECORD_NODE, serial=serial, node=node)
+
+    async def rename_pod(self, serial: int, *, pod: str) -> None:
+        """Record another name for a pod that could not be made."""
+        await self._execute(statements.RENAME_POD, serial=serial, pod=pod)
+
+    async def end_attempt(self, end: End) -> None:
+        """Record the end of an open attempt, whose fence is closed. One that has ended stays as it is."""
+        with translated(self._url):
+            async with self._engine.begin() as connection:
+                await connection.execute(statements.END_ATTEMPT, _end(end))
+                await connection.execute(
+                    statements.COUNT_RECOVERY,
+                    {"serial": end.serial, "cluster_id": self._cluster_id, "bounds": list(RECOVERY_BOUNDS)},
+                )
+
+    async def fill_cause(self, end: End) -> None:
+        """Record the cause of an attempt that ended without one."""
+        await self._execute(statements.FILL_CAUSE, **_end(end))
+
+    async def request_handoff(self, serial: int, *, reason: str) -> None:
+        """Ask an attempt to release its fence at its next boundary."""
+        await self._execute(statements.REQUEST_HANDOFF, serial=serial, reason=reason, channel=Channel.HANDOFF)
+
+    async def end_run(self, run: RunRow, *, state: RunState, reason: str, recorded: str) -> None:
+        """Record the end of a run, of one that was never recorded as well. One that has ended stays as it is.
+
+        ``reason`` is the word that is counted, ``recorded`` what the row keeps.
+        """
+        await self._execute(
+            statements.END_RUN,
+            **session_params(run.session),
+            id=run.id,
+            cluster_id=run.cluster_id,
+            namespace=run.namespace,
+            name=run.name,
+            agent=run.agent,
+            invocation_id=run.invocation_id,
+            state=state,
+            reason=reason,
+            recorded=recorded,
+        )
+
+    async def active_runs(self) -> tuple[ActiveRun, ...]:
+        """Read the runs of this cluster that are not over."""
+        async with self._reading() as connection:
+            rows = await connection.execute(statements.ACTIVE_RUNS, {"cluster_id": self._cluster_id})
+            return tuple(
+                ActiveRun(
+                    row=RunRow.from_mapping(dict(row)), epoch=row["epoch"], open_serial=row["open_serial"]
+                )
+                for row in rows.mappings()
+            )
+
+    async def look(self, *, lapse_seconds: float) -> Look:
+        """Look at all claimed attempts; ``lapse_seconds`` without a heartbeat is silence."""
+        async with self._reading() as connection:
+            params = {
+                "cluster_id": self._cluster_id,
+                "lock_class": LIFE_LOCK_CLASS,
+                "lapse_seconds": lapse_seconds,
+            }
+            row = (await connection.execute(statements.LOOK, params)).one()
+        held, free, silent, released = (frozenset(serials or ()) for serials in row[1:])
+        return Look(now=row.now, held=held, free=free, silent=silent, released=released)
+
+    async def runs_of(self, serials: Collection[int]) -> frozenset[RunKey]:
+        """Say which runs some attempts belong to."""
+        async with self._reading() as connection:
+            rows = await connection.execute(statements.RUNS_OF_ATTEMPTS, {"serials": list(serials)})
+            return frozenset((row.namespace, row.name) for row in rows)
+
+    async def run_key(self, run_id: UUID) -> RunKey | None:
+        """Say where a run of this cluster is; None: no run of this cluster has the id."""
+        async with self._reading() as connection:
+            row = (
+                await connection.execute(statements.RUN_BY_ID, {"id": run_id, "cluster_id": self._cluster_id})
+            ).one_or_none()
+        return None if row is None else (row.namespace, row.name)
+
+    async def count_recoveries(self) -> None:
+        """Count the recoveries of open attempts that have written something."""
+        await self._execute(
+            statements.COUNT_OPEN_RECOVERIES, cluster_id=self._cluster_id, bounds=list(RECOVERY_BOUNDS)
+        )
+
+    async def totals(self) -> tuple[tuple[str, Mapping[str, str], float], ...]:
+        """Read all counters: name, labels, value."""
+        async with self._reading() as connection:
+            rows = await connection.execute(statements.TOTALS)
+            return tuple((row.name, row.labels, row.value) for row in rows)
+
+    @asynccontextmanager
+    async def _reading(self) -> AsyncIterator[AsyncConnection]:
+        with translated(self._url):
+            async with self._engine.connect() as connection:
+                yield connection
+
+    async def _execute(self, statement: TextClause, **params: Any) -> None:
+        with translated(self._url):
+            async with self._engine.begin() as connection:
+                await connection.execute(statement, params)
+
+
+def _end(end: End) -> dict[str, Any]:
+    return {
+        "serial": end.serial,
+        "outcome": end.outcome,
+        "cause": end.cause,
+        "counted": end.counted,
+        "exit_code": end.exit_code,
+        "message": end.message,
+    }
