@@ -111,6 +111,11 @@ class ApiModel(BaseModel):
         return self.model_dump(mode="json", exclude_none=True)
 
 
+def cut_to(length: int) -> BeforeValidator:
+    """Return an annotation that cuts a text to a length, for what the operator reports of others' words."""
+    return BeforeValidator(lambda value: value[:length] if isinstance(value, str) else value)
+
+
 def _quantity_text(value: object) -> object:
     text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
     if isinstance(text, str):

@@ -4,7 +4,7 @@ from typing import Annotated, Final
 
 from pydantic import AwareDatetime, ConfigDict, Field
 
-from triage_contract.api.base import ATOMIC, ApiModel, ObjectName, Quantity, Rule, immutable, matching
+from triage_contract.api.base import ATOMIC, ApiModel, ObjectName, Quantity, Rule, cut_to, immutable, matching
 from triage_contract.api.conditions import Conditions
 from triage_contract.api.metadata import ObjectMeta
 from triage_contract.states import Cause, Outcome, Phase
@@ -13,19 +13,18 @@ MAX_REPORT_LENGTH: Final = 65536
 """Characters of the longest report: at four bytes each a sixth of what etcd stores in an object."""
 
 MAX_OUTPUT_LENGTH: Final = 16384
-"""Characters of an answer that fit the status."""
+"""Characters to which the status cuts the agent's final text."""
 
 MAX_MESSAGE_LENGTH: Final = 1024
-"""Characters of an attempt's message."""
+"""Characters to which the status cuts the message of an attempt."""
 
 ATTEMPTS_KEPT: Final = 10
 """Attempts that the status shows; the database keeps all."""
 
-YEAR_SECONDS: Final = 31_536_000
-
+_YEAR_SECONDS: Final = 31_536_000
 _ANOTHER: Final = "create another TriageRun"
 
-Seconds = Annotated[int, Field(ge=1, le=YEAR_SECONDS)]
+Seconds = Annotated[int, Field(ge=1, le=_YEAR_SECONDS)]
 Count = Annotated[int, Field(ge=0)]
 
 
@@ -65,7 +64,7 @@ class RunSpec(ApiModel):
     there."""
     cancel: Annotated[bool, Rule(cel="self || !oldSelf", message="cancel cannot be taken back")] = False
     """True: the run ends as Cancelled and its pod is deleted. Cannot be taken back."""
-    ttl_seconds_after_finished: Annotated[int, Field(ge=0, le=YEAR_SECONDS)] | None = None
+    ttl_seconds_after_finished: Annotated[int, Field(ge=0, le=_YEAR_SECONDS)] | None = None
     """Seconds after its end until the TriageRun is deleted; 0: at once. Absent: it stays."""
 
 
@@ -90,7 +89,7 @@ class AttemptStatus(ApiModel):
     """When the attempt was recorded, just before its pod was made."""
     ended_at: AwareDatetime | None = None
     """When the operator learned of the attempt's end. Absent: it still works."""
-    message: Annotated[str, Field(max_length=MAX_MESSAGE_LENGTH)] | None = None
+    message: Annotated[str, Field(max_length=MAX_MESSAGE_LENGTH), cut_to(MAX_MESSAGE_LENGTH)] | None = None
     """What was seen at its end, in a sentence."""
 
 
@@ -144,7 +143,7 @@ class RunStatus(ApiModel):
     Absent: nothing was lost, or nothing is stored yet."""
     issue: Annotated[str, Field(max_length=256)] | None = None
     """Number of the issue that the run filed. Absent: none."""
-    output: Annotated[str, Field(max_length=MAX_OUTPUT_LENGTH)] | None = None
+    output: Annotated[str, Field(max_length=MAX_OUTPUT_LENGTH), cut_to(MAX_OUTPUT_LENGTH)] | None = None
     """The agent's final text, its first 16384 characters. Absent: there is none yet."""
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from triage_contract.api import parse_agent, parse_run
+from triage_contract.api import AttemptStatus, RunStatus, parse_agent, parse_run
 from triage_contract.exceptions import ApiError
 from triage_contract.states import Phase, ToolKind
 
@@ -85,6 +85,12 @@ def test_what_was_read_is_written_again() -> None:
         "recoverySeconds": 1.25,
     }
     assert parse_run(a_run(status=raw)).status.to_json() == raw
+
+
+def test_a_status_cuts_what_others_said() -> None:
+    status = RunStatus(output="é" * 20_000, attempts=(AttemptStatus(epoch=1, message="m" * 2000),))
+    assert status.output == "é" * 16384
+    assert status.attempts[0].message == "m" * 1024
 
 
 @pytest.mark.parametrize(
