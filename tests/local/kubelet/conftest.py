@@ -1,0 +1,5 @@
+"""The nodes of these tests."""
+
+from support.nodes import nodes
+
+__all__ = ["nodes"]

@@ -1,0 +1,131 @@
+"""Pods on the process kubelet, for tests: an API server with two nodes, and what a test does to it."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import pytest
+from kubernetes.aio import client
+
+from triage_local.apiserver import ApiServer
+from triage_local.kubelet import ProcessKubelet, Timing, python_image
+from triage_local.kubelet.cluster import Cluster
+
+Json: TypeAlias = dict[str, Any]
+
+QUICK = Timing(termination_delay_seconds=0.05, retry_seconds=0.05, forced_grace_seconds=0.3)
+PYTHON = "example/python:1"
+_PODS = "/api/v1/namespaces/default/pods"
+
+
+def build_pod(name: str, *command: str, container: Json | None = None, **spec: Any) -> Json:
+    """A pod with one container ``main`` that runs a command of the Python image; both can be changed."""
+    main = {"name": "main", "image": PYTHON, "command": list(command), **(container or {})}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"restartPolicy": "Never", "containers": [main], **spec},
+    }
+
+
+def python(source: str, *arguments: str) -> list[str]:
+    """Command that runs Python source and starts fast."""
+    return [sys.executable, "-I", "-S", "-u", "-c", source, *arguments]
+
+
+class Nodes:
+    """An API server with a process kubelet. Every state that a pod was ever in is remembered."""
+
+    def __init__(self, cluster: Cluster, kubelet: ProcessKubelet, server: ApiServer) -> None:
+        self.cluster = cluster
+        self.kubelet = kubelet
+        self.server = server
+        self._history: dict[str, list[Json | None]] = {}
+        self._news = asyncio.Event()
+
+    async def follow(self) -> None:
+        """Remember the states of pods; never returns."""
+
+        def note(change: str, pod: Json) -> None:
+            states = self._history.setdefault(pod["metadata"]["name"], [])
+            states.append(None if change == "DELETED" else pod)
+            self._news.set()
+
+        await self.cluster.follow(_PODS, synced=lambda _: None, changed=note)
+
+    async def create(self, pod: Json) -> Json:
+        """Create a pod."""
+        return await self.cluster.request("POST", _PODS, pod)
+
+    async def read(self, name: str) -> Json:
+        """Read a pod."""
+        return await self.cluster.request("GET", f"{_PODS}/{name}")
+
+    async def delete(self, name: str, grace_seconds: int | None = None) -> None:
+        """Delete a pod, with its own grace period by default."""
+        body = None if grace_seconds is None else {"gracePeriodSeconds": grace_seconds}
+        await self.cluster.request("DELETE", f"{_PODS}/{name}", body)
+
+    async def until(self, name: str, holds: Callable[[Json], object]) -> Json:
+        """Wait for the first state of a pod for which something holds, and return it."""
+        found = await self._until(name, lambda state: state is not None and holds(state))
+        assert found is not None
+        return found
+
+    async def until_phase(self, name: str, *phases: str) -> Json:
+        """Wait until a pod is in one of these phases, and return it."""
+        return await self.until(name, lambda pod: pod["status"]["phase"] in phases)
+
+    async def until_gone(self, name: str) -> None:
+        """Wait until a pod is deleted."""
+        await self._until(name, lambda state: state is None)
+
+    async def _until(self, name: str, holds: Callable[[Json | None], object]) -> Json | None:
+        place = 0
+        async with asyncio.timeout(20):
+            while True:
+                states = self._history.get(name, [])
+                for state in states[place:]:
+                    if holds(state):
+                        return state
+                place = len(states)
+                self._news.clear()
+                await self._news.wait()
+
+    async def until_said(self, name: str, words: str) -> str:
+        """Wait until a pod's process has said something, and return all that it said."""
+        async with asyncio.timeout(20):
+            while words not in (said := self.kubelet.container("default", name).log.read_text()):
+                await asyncio.sleep(0.01)
+        return said
+
+    async def start(self, name: str, *command: str, container: Json | None = None, **spec: Any) -> str:
+        """Create a pod whose process says ``ready`` when it is; the name of its node."""
+        await self.create(build_pod(name, *command, container=container, **spec))
+        pod = await self.until_phase(name, "Running")
+        await self.until_said(name, "ready")
+        node: str = pod["spec"]["nodeName"]
+        return node
+
+
+@pytest.fixture
+async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
+    """Two nodes with the image ``PYTHON``, with little delay."""
+    async with ApiServer() as server:
+        configuration = client.Configuration(host=server.url)
+        kubelet = ProcessKubelet(
+            configuration, folder=tmp_path / "kubelet", images={PYTHON: python_image()}, timing=QUICK
+        )
+        cluster = Cluster(configuration)
+        try:
+            async with kubelet:
+                found = Nodes(cluster, kubelet, server)
+                following = asyncio.create_task(found.follow())
+                yield found
+                following.cancel()
+        finally:
+            await cluster.close()
+    assert not (tmp_path / "kubelet").exists()
