@@ -1,0 +1,27 @@
+"""What became of an invocation: the facts, the rules that judge them, and the statement that fetches them."""
+
+from triage_contract.verdict.facts import (
+    Call,
+    CallFacts,
+    EventFacts,
+    Root,
+    RootKind,
+    RunFacts,
+    event_facts,
+)
+from triage_contract.verdict.rules import Judgement, verdict
+from triage_contract.verdict.stored import EVENTS_POSTGRES, EVENTS_SQLITE
+
+__all__ = [
+    "EVENTS_POSTGRES",
+    "EVENTS_SQLITE",
+    "Call",
+    "CallFacts",
+    "EventFacts",
+    "Judgement",
+    "Root",
+    "RootKind",
+    "RunFacts",
+    "event_facts",
+    "verdict",
+]

@@ -1,0 +1,74 @@
+"""The statements that read the events of one invocation, made small in the database.
+
+Run them with the parameters ``app_name``, ``user_id``, ``session_id`` and ``invocation_id``; each row is an event
+for ``event_facts``, in the order in which ADK reads them. They find the rows by ``idx_events_invocation``.
+"""
+
+from typing import Final
+
+from sqlalchemy import JSON, text
+
+_INVOCATION: Final = """
+    app_name = :app_name AND user_id = :user_id AND session_id = :session_id AND invocation_id = :invocation_id
+"""
+
+EVENTS_POSTGRES: Final = text(
+    f"""
+    SELECT jsonb_strip_nulls(jsonb_build_object(
+        'author', event_data -> 'author',
+        'branch', event_data -> 'branch',
+        'isolation_scope', event_data -> 'isolation_scope',
+        'long_running_tool_ids', event_data -> 'long_running_tool_ids',
+        'error_code', event_data -> 'error_code',
+        'error_message', event_data -> 'error_message',
+        'output', CASE WHEN event_data ? 'output' THEN to_jsonb(true) END,
+        'actions', jsonb_build_object(
+            'skip_summarization', event_data #> '{{actions,skip_summarization}}',
+            'transfer_to_agent', event_data #> '{{actions,transfer_to_agent}}',
+            'end_of_agent', event_data #> '{{actions,end_of_agent}}',
+            'compaction', CASE WHEN event_data #> '{{actions,compaction}}' IS NOT NULL THEN to_jsonb(true) END,
+            'agent_state', CASE WHEN event_data #> '{{actions,agent_state}}' IS NOT NULL THEN jsonb_build_object(
+                'nodes', (SELECT jsonb_object_agg(key, jsonb_build_object('status', value -> 'status'))
+                          FROM jsonb_each(jsonb_path_query_first(
+                              event_data, '$.actions.agent_state.nodes ? (@.type() == "object")'
+                          )))
+            ) END
+        ),
+        'content', CASE WHEN event_data ? 'content' THEN jsonb_build_object(
+            'parts', (SELECT jsonb_agg(CASE
+                        WHEN part ? 'function_call' THEN jsonb_build_object('function_call', jsonb_build_object(
+                            'id', part #> '{{function_call,id}}',
+                            'name', part #> '{{function_call,name}}'
+                        ))
+                        WHEN part ? 'function_response' THEN jsonb_build_object(
+                            'function_response', jsonb_build_object(
+                                'id', part #> '{{function_response,id}}',
+                                'name', part #> '{{function_response,name}}',
+                                'response', CASE WHEN part #>> '{{function_response,name}}' = 'finish_task'
+                                            THEN part #> '{{function_response,response}}' END
+                            )
+                        )
+                        WHEN part ? 'executable_code' THEN '{{"executable_code": {{}}}}'
+                        WHEN part ? 'code_execution_result' THEN '{{"code_execution_result": {{}}}}'
+                        WHEN id = (SELECT id FROM events
+                                   WHERE {_INVOCATION}
+                                       AND event_data ->> 'author' <> 'user'
+                                       AND event_data @? '$.content.parts[*].text'
+                                   ORDER BY timestamp DESC, id DESC LIMIT 1)
+                            THEN jsonb_build_object('text', part -> 'text', 'thought', part -> 'thought')
+                        ELSE '{{}}'
+                      END ORDER BY place)
+                      FROM jsonb_array_elements(event_data #> '{{content,parts}}') WITH ORDINALITY p (part, place))
+        ) END
+    )) AS event
+    FROM events
+    WHERE {_INVOCATION}
+    ORDER BY timestamp, id
+    """
+).columns(event=JSON)
+"""What the rules need, and the text of the last event in which an agent says something: never a tool's result."""
+
+EVENTS_SQLITE: Final = text(
+    f"SELECT event_data AS event FROM events WHERE {_INVOCATION} ORDER BY timestamp, id"
+).columns(event=JSON)
+"""The whole events: a session by hand is small, and in this process anyway."""
