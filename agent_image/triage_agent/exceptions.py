@@ -15,5 +15,21 @@ class TrackerError(AgentError):
     """The tracker refused, and filed nothing."""
 
 
+class PageError(AgentError):
+    """A page is not there, or is none that can be read. The message is for the model."""
+
+
 class ReplayError(AgentError):
     """The file of recorded replies holds none for the request."""
+
+
+class ToolFailedError(AgentError):
+    """A tool with effects raised: whether they happened is not known, so the call stays begun."""
+
+
+class AppError(ConfigurationError):
+    """The configured app cannot be imported, or is no ADK ``App``."""
+
+
+class RefusedError(AgentError):
+    """A resume by hand that would do nothing, or harm."""

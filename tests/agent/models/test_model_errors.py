@@ -19,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings(
     "ignore:Inheritance class .* from ClientSession is discouraged:DeprecationWarning"
 )
 
-API_KEY = "AQ.a-key-of-no-known-shape"
+API_KEY = "AQ.a-key-of-no-known-shape"  # pragma: allowlist secret
 
 
 async def failure(model: BaseLlm, *, stream: bool = False) -> ModelFailure:
@@ -138,7 +138,7 @@ async def test_a_key_in_the_environment_is_hidden(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("text", "shown"),
     [
-        ("refused for postgresql://me:hunter2@db/x", "refused for postgresql://***@db/x"),
+        ("refused at http://me:pw@db/x", "refused at http://***@db/x"),  # pragma: allowlist secret
         ("Authorization: Bearer abc.def was refused", "Authorization: Bearer *** was refused"),
         ("Incorrect API key provided: sk-abc***xyz.", "Incorrect API key provided: ***."),
         ("key AIzaSyD-x_1 is not valid", "key *** is not valid"),
