@@ -6,6 +6,7 @@ from triage_local.apiserver.strategies.base import Strategy
 from triage_local.apiserver.strategies.definitions import DefinitionStrategy
 from triage_local.apiserver.strategies.namespaces import NamespaceStrategy
 from triage_local.apiserver.strategies.pods import PodStrategy
+from triage_local.apiserver.strategies.secrets import SecretStrategy
 
 
 def builtin_resources() -> list[Resource]:
@@ -78,6 +79,7 @@ def builtin_resources() -> list[Resource]:
             version="v1",
             plural="secrets",
             kind="Secret",
+            strategy=SecretStrategy(),
             columns=columns.SECRETS,
             fields={"type": ""},
         ),

@@ -142,9 +142,7 @@ def _error(reason: str, path: str, value: Any, message: str) -> FieldError:
         case "FieldValueForbidden":
             return field_errors.forbidden(path, message)
         case "FieldValueDuplicate":
-            return FieldError(
-                path=path, reason=reason, message=f'Duplicate value: "{kind_of(value)}": {message}'
-            )
+            return FieldError(path=path, reason=reason, message=f'Duplicate value: "{kind_of(value)}"')
         case _:
             return FieldError(
                 path=path, reason=reason, message=f'Invalid value: "{kind_of(value)}": {message}'

@@ -25,8 +25,6 @@ class FieldError:
 
 
 def _shown(value: Any) -> str:
-    if value is None:
-        return '"null"'
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -13,8 +13,9 @@ from triage_local.apiserver.builtin_resources import builtin_resources
 from triage_local.apiserver.controllers import Controllers
 from triage_local.apiserver.fault_routes import fault_routes
 from triage_local.apiserver.faults import Faults
-from triage_local.apiserver.handlers import Api
+from triage_local.apiserver.handlers import ResourceHandler
 from triage_local.apiserver.resources import Catalogue
+from triage_local.apiserver.routes import api_routes
 from triage_local.apiserver.store import Store
 from triage_local.apiserver.watching import BOOKMARK_SECONDS, Fault, Watches
 from triage_local.apiserver.writing import WriteOptions, Writer
@@ -39,7 +40,7 @@ class ApiServer:
         self._watches = Watches(self._store)
         self._catalogue = Catalogue(builtin_resources())
         self._writer = Writer(self._store)
-        self._api = Api(
+        self._resources = ResourceHandler(
             self._store, self._catalogue, self._writer, self._watches, bookmark_seconds=bookmark_seconds
         )
         self._controllers = Controllers(self._store, self._catalogue, self._writer)
@@ -60,7 +61,7 @@ class ApiServer:
         """Serve. OSError when the port is taken."""
         application = web.Application(client_max_size=MAX_BODY_BYTES)
         application.add_routes(fault_routes(self.faults))
-        self._api.add_routes(application, self.faults)
+        application.add_routes(api_routes(self._catalogue, self._resources, self.faults))
         # A watch whose client is gone ends at once, not at its next event.
         runner = web.AppRunner(
             application, handler_cancellation=True, access_log=None, shutdown_timeout=_STOP_SECONDS

@@ -1,13 +1,12 @@
 """Subresources of pods and namespaces that are not the object itself: binding, eviction, log, finalize."""
 
-from typing import Any
-
 from aiohttp import ClientError, ClientSession, web
 
+from triage_local.apiserver.bodies import read_object
 from triage_local.apiserver.exceptions import ApiError, BadRequestError, MethodNotAllowedError, conflict
 from triage_local.apiserver.objects import Json, metadata, timestamp
 from triage_local.apiserver.options import Target, delete_options
-from triage_local.apiserver.resources import Catalogue
+from triage_local.apiserver.rendering import one, success
 from triage_local.apiserver.store import Store
 from triage_local.apiserver.writing import Writer
 
@@ -15,20 +14,19 @@ from triage_local.apiserver.writing import Writer
 class Subresources:
     """Answers requests to these subresources."""
 
-    def __init__(self, store: Store, catalogue: Catalogue, writer: Writer) -> None:
+    def __init__(self, store: Store, writer: Writer) -> None:
         self._store = store
-        self._catalogue = catalogue
         self._writer = writer
 
-    async def handled(self, target: Target, request: web.Request) -> web.StreamResponse | None:
+    async def answer(self, target: Target, request: web.Request) -> web.StreamResponse | None:
         """The answer; None: the request is to the object or its status."""
         match request.method, target.subresource:
             case "POST", "eviction":
-                return self._evict(target, await _body(request))
+                return self._evict(target, await read_object(request))
             case "POST", "binding":
-                return self._bind(target, await _body(request))
+                return self._bind(target, await read_object(request))
             case "PUT", "finalize":
-                return self._finalize(target, await _body(request))
+                return self._finalize(target, request, await read_object(request))
             case "GET", "log":
                 return await self._log(target, request)
             case _, "" | "status":
@@ -52,7 +50,7 @@ class Subresources:
         if not asked.dry_run:
             self._writer.store(target.resource, _with_condition(pod, disrupted))
         self._writer.delete(target.resource, target.key, asked)
-        return web.json_response(_SUCCESS, status=201)
+        return success(status=201)
 
     def _bind(self, target: Target, binding: Json) -> web.Response:
         pod = self._writer.read(target.resource, target.key)
@@ -65,13 +63,13 @@ class Subresources:
         scheduled = {"type": "PodScheduled", "status": "True", "lastTransitionTime": timestamp()}
         bound = _with_condition({**pod, "spec": {**pod["spec"], "nodeName": node}}, scheduled)
         self._writer.store(target.resource, bound)
-        return web.json_response(_SUCCESS, status=201)
+        return success(status=201)
 
-    def _finalize(self, target: Target, sent: Json) -> web.Response:
+    def _finalize(self, target: Target, request: web.Request, sent: Json) -> web.Response:
         namespace = self._writer.read(target.resource, target.key)
         spec = {**namespace["spec"], "finalizers": (sent.get("spec") or {}).get("finalizers") or []}
         stored = self._writer.store(target.resource, {**namespace, "spec": spec})
-        return web.json_response(target.resource.shown(stored))
+        return one(target.resource, stored, request)
 
     async def _log(self, target: Target, request: web.Request) -> web.StreamResponse:
         pod = self._writer.read(target.resource, target.key)
@@ -95,9 +93,6 @@ class Subresources:
         return response
 
 
-_SUCCESS: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
-
-
 def _kubelet_url(node: Json) -> str:
     """Where the node's kubelet serves logs: at the port that its status names, in plain HTTP."""
     status = node.get("status") or {}
@@ -112,10 +107,3 @@ def _with_condition(pod: Json, condition: Json) -> Json:
     status = pod.get("status") or {}
     others = [entry for entry in status.get("conditions") or [] if entry["type"] != condition["type"]]
     return {**pod, "status": {**status, "conditions": [*others, condition]}}
-
-
-async def _body(request: web.Request) -> Json:
-    sent: Any = await request.json()
-    if not isinstance(sent, dict):
-        raise BadRequestError("the body must be an object")
-    return sent

@@ -185,6 +185,8 @@ class Writer:
                 raise BadRequestError(
                     f"the {field_name} in the data ({sent[field_name]}) does not match the expected ({own})"
                 )
+            if resource.custom and not sent.get(field_name):
+                raise BadRequestError(f"Object '{field_name}' is missing")
         decoded, unknown = resource.strategy.decoded(sent)
         if unknown and options.field_validation == "Strict":
             listed = ", ".join(f'unknown field "{path}"' for path in unknown)
@@ -228,7 +230,7 @@ class Writer:
         version = metadata(sent).get("resourceVersion")
         if version and version != metadata(old)["resourceVersion"]:
             raise exceptions.conflict(resource.group, resource.plural, name, _MODIFIED)
-        if not version and not unconditional and not resource.strategy.unconditional_update:
+        if not version and not unconditional:
             detail = "must be specified for an update"
             self._refuse(resource, old, [invalid_value("metadata.resourceVersion", 0, detail)])
 

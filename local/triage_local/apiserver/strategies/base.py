@@ -9,6 +9,8 @@ class Strategy:
 
     unconditional_update = True
     """Whether a PUT may leave out the resource version."""
+    graceful = False
+    """Whether an object can stay for a while after its deletion, so that a deletion is answered with the object."""
 
     def __init__(self, *, has_status: bool = False, has_generation: bool = False) -> None:
         self.has_status = has_status

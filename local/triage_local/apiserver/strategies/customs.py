@@ -10,7 +10,7 @@ from triage_local.apiserver.strategies.base import Strategy
 _NOT_CHECKED: Final = FieldError(
     path="<nil>",
     reason="FieldValueInvalid",
-    message='Invalid value: "null": some validation rules were not checked because the object was invalid; '
+    message="Invalid value: null: some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation",
 )
 _BLOCKING: Final = frozenset(

@@ -30,6 +30,8 @@ _CHANGE_FORBIDDEN: Final = (
 class PodStrategy(Strategy):
     """A pod as pkg/registry/core/pod and pkg/apis/core/validation treat it, as far as bare pods need."""
 
+    graceful = True
+
     def __init__(self) -> None:
         super().__init__(has_status=True, has_generation=True)
 
