@@ -155,7 +155,7 @@ class TestFromTheEnvironment:
             ),
             ({"DOCS_DB": "mysql://db/x?password=hunter2"}, r"DOCS_DB: the database URL begins with 'mysql'"),
             (
-                {"TRIAGE_DATABASE_URL": "postgresql://u:hunter2@db:x/"},
+                {"TRIAGE_DATABASE_URL": "postgresql://db:x/?password=hunter2"},
                 r"TRIAGE_DATABASE_URL: .* cannot be read",
             ),
             (

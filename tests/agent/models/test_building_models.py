@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from google.adk.models.base_llm import BaseLlm
 from google.adk.models.google_llm import Gemini
 from google.adk.models.llm_request import LlmRequest
 from google.genai.types import Content, Part
@@ -31,20 +32,20 @@ def no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.filterwarnings(
-    "ignore:Inheritance class .* from ClientSession is discouraged:DeprecationWarning"
-)
+async def texts(model: BaseLlm) -> list[str | None]:
+    """Say hello to a model; return what it says."""
+    request = LlmRequest(model=model.model, contents=[Content(role="user", parts=[Part(text="Hi.")])])
+    replies = [reply async for reply in model.generate_content_async(request)]
+    return [part.text for reply in replies if reply.content for part in reply.content.parts or []]
+
+
+@pytest.mark.filterwarnings("ignore:Inheritance class .* from ClientSession:DeprecationWarning")
 async def test_gemini_is_asked_at_the_base_url() -> None:
     async with model_endpoint(Answer(body=REPLY)) as endpoint:
         model = build_model("any-name", base_url=endpoint.url, api_key="any-key")
-        request = LlmRequest(model=model.model, contents=[Content(role="user", parts=[Part(text="Hi.")])])
-        replies = [reply async for reply in model.generate_content_async(request)]
         assert isinstance(model, Gemini)
+        assert await texts(model) == ["Hello."]
         await model.api_client.aio.aclose()
-
-    assert [reply.content.parts[0].text for reply in replies if reply.content and reply.content.parts] == [
-        "Hello."
-    ]
     ((path, _),) = endpoint.requests
     assert path == "/v1beta/models/any-name:generateContent"
 
@@ -84,6 +85,17 @@ def test_record_wraps_any_model(tmp_path: Path) -> None:
 def test_a_model_of_litellm_may_have_a_colon_in_its_name(tmp_path: Path) -> None:
     model = build_model(f"record:{tmp_path / 'a.jsonl'}:ollama_chat/qwen3:8b")
     assert model.model == "ollama_chat/qwen3:8b"
+
+
+@pytest.mark.skipif(find_spec("litellm") is None, reason="the litellm extra is not installed")
+@pytest.mark.filterwarnings("ignore")
+async def test_ollama_is_asked_at_the_base_url() -> None:
+    body = '{"model": "qwen3", "message": {"role": "assistant", "content": "Hello."}, "done": true}'
+    async with model_endpoint(Answer(body=body)) as endpoint:
+        model = build_model("ollama_chat/qwen3", base_url=endpoint.url)
+        assert await texts(model) == ["Hello."]
+    ((path, asked),) = endpoint.requests
+    assert (path, asked["model"]) == ("/api/chat", "qwen3")
 
 
 def test_litellm_that_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
