@@ -15,26 +15,26 @@ _INVOCATION: Final = """
 EVENTS_POSTGRES: Final = text(
     f"""
     SELECT jsonb_strip_nulls(jsonb_build_object(
-        'author', event_data -> 'author',
-        'branch', event_data -> 'branch',
-        'isolation_scope', event_data -> 'isolation_scope',
-        'long_running_tool_ids', event_data -> 'long_running_tool_ids',
-        'error_code', event_data -> 'error_code',
-        'error_message', event_data -> 'error_message',
-        'output', CASE WHEN event_data ? 'output' THEN to_jsonb(true) END,
+        'author', event -> 'author',
+        'branch', event -> 'branch',
+        'isolation_scope', event -> 'isolation_scope',
+        'long_running_tool_ids', event -> 'long_running_tool_ids',
+        'error_code', event -> 'error_code',
+        'error_message', event -> 'error_message',
+        'output', CASE WHEN event ? 'output' THEN to_jsonb(true) END,
         'actions', jsonb_build_object(
-            'skip_summarization', event_data #> '{{actions,skip_summarization}}',
-            'transfer_to_agent', event_data #> '{{actions,transfer_to_agent}}',
-            'end_of_agent', event_data #> '{{actions,end_of_agent}}',
-            'compaction', CASE WHEN event_data #> '{{actions,compaction}}' IS NOT NULL THEN to_jsonb(true) END,
-            'agent_state', CASE WHEN event_data #> '{{actions,agent_state}}' IS NOT NULL THEN jsonb_build_object(
+            'skip_summarization', event #> '{{actions,skip_summarization}}',
+            'transfer_to_agent', event #> '{{actions,transfer_to_agent}}',
+            'end_of_agent', event #> '{{actions,end_of_agent}}',
+            'compaction', CASE WHEN event #> '{{actions,compaction}}' IS NOT NULL THEN to_jsonb(true) END,
+            'agent_state', CASE WHEN event #> '{{actions,agent_state}}' IS NOT NULL THEN jsonb_build_object(
                 'nodes', (SELECT jsonb_object_agg(key, jsonb_build_object('status', value -> 'status'))
                           FROM jsonb_each(jsonb_path_query_first(
-                              event_data, '$.actions.agent_state.nodes ? (@.type() == "object")'
+                              event, '$.actions.agent_state.nodes ? (@.type() == "object")'
                           )))
             ) END
         ),
-        'content', CASE WHEN event_data ? 'content' THEN jsonb_build_object(
+        'content', CASE WHEN event ? 'content' THEN jsonb_build_object(
             'parts', (SELECT jsonb_agg(CASE
                         WHEN part ? 'function_call' THEN jsonb_build_object('function_call', jsonb_build_object(
                             'id', part #> '{{function_call,id}}',
@@ -58,10 +58,11 @@ EVENTS_POSTGRES: Final = text(
                             THEN jsonb_build_object('text', part -> 'text', 'thought', part -> 'thought')
                         ELSE '{{}}'
                       END ORDER BY place)
-                      FROM jsonb_array_elements(event_data #> '{{content,parts}}') WITH ORDINALITY p (part, place))
+                      FROM jsonb_array_elements(event #> '{{content,parts}}') WITH ORDINALITY p (part, place))
         ) END
     )) AS event
-    FROM events
+    -- Unpacked once: else each look at an event that holds a page decompresses the page.
+    FROM events, LATERAL (SELECT event_data - '' AS event OFFSET 0) AS unpacked
     WHERE {_INVOCATION}
     ORDER BY timestamp, id
     """
