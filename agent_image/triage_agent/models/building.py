@@ -47,6 +47,9 @@ def build_model(
         file, _, inner = name.removeprefix("record:").partition(":")
         if not file or not inner or inner.startswith(("record:", "replay:")):
             raise ConfigurationError(f"{DocsEnv.MODEL} is {name!r}: expected record:FILE:NAME")
+        folder = Path(file).resolve().parent
+        if not folder.is_dir():
+            raise ConfigurationError(f"{DocsEnv.MODEL} is {name!r}: there is no folder {folder}")
         model = build_model(inner, base_url=base_url, api_key=api_key, timeout_seconds=timeout_seconds)
         return RecordingModel(model=model.model, inner=model, path=Path(file))
     if "/" in name and not name.startswith("projects/"):

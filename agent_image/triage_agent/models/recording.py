@@ -1,7 +1,6 @@
 """A model whose replies are kept in a file."""
 
 import json
-import os
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
@@ -49,9 +48,5 @@ class RecordingModel(BaseLlm):
 
     def _append(self, exchange: dict[str, object]) -> None:
         # One write in append mode: the lines of several processes do not mix.
-        line = json.dumps(exchange, ensure_ascii=False).encode() + b"\n"
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
-        try:
-            os.write(descriptor, line)
-        finally:
-            os.close(descriptor)
+        with self.path.open("ab") as stream:
+            stream.write(json.dumps(exchange).encode() + b"\n")

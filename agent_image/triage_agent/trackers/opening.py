@@ -31,10 +31,9 @@ def open_tracker(setting: str, *, database: DatabaseUrl | None, run_id: UUID | N
                 f"{DocsEnv.TRACKER} is 'postgres', which needs a postgresql:// URL in {DocsEnv.DB}"
             )
         return PostgresTracker(database, run_id=run_id)
-    path = setting.removeprefix(_FILE_PREFIX)
-    if not setting.startswith(_FILE_PREFIX) or not path:
+    if not setting.startswith(_FILE_PREFIX) or setting == _FILE_PREFIX:
         raise ConfigurationError(f"{DocsEnv.TRACKER} is {setting!r}: expected 'postgres' or 'file:PATH'")
-    folder = Path(path).resolve().parent
-    if not folder.is_dir():
-        raise ConfigurationError(f"{DocsEnv.TRACKER} is {setting!r}: there is no folder {folder}")
-    return FileTracker(Path(path))
+    path = Path(setting.removeprefix(_FILE_PREFIX)).resolve()
+    if not path.parent.is_dir():
+        raise ConfigurationError(f"{DocsEnv.TRACKER} is {setting!r}: there is no folder {path.parent}")
+    return FileTracker(path)

@@ -65,6 +65,7 @@ def test_gemini_finds_its_key_by_itself(variable: str, monkeypatch: pytest.Monke
         ("record:gemini-3.5-flash", r"DOCS_MODEL is 'record:gemini-3\.5-flash': expected record:FILE:NAME"),
         ("record::gemini-3.5-flash", r"expected record:FILE:NAME"),
         ("record:a.jsonl:replay:b.jsonl", r"expected record:FILE:NAME"),
+        ("record:/nowhere/a.jsonl:gemini-3.5-flash", r"there is no folder /nowhere"),
         ("replay:/nowhere/a.jsonl", r"DOCS_MODEL replays /nowhere/a\.jsonl: No such file or directory"),
     ],
 )
