@@ -4,7 +4,8 @@ import asyncio
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-from typing import Any, TypeAlias
+from types import TracebackType
+from typing import Any, Self, TypeAlias
 
 import pytest
 from kubernetes.aio import client
@@ -39,22 +40,37 @@ def python(source: str, *arguments: str) -> list[str]:
 class Nodes:
     """An API server with a process kubelet. Every state that a pod was ever in is remembered."""
 
-    def __init__(self, cluster: Cluster, kubelet: ProcessKubelet, server: ApiServer) -> None:
-        self.cluster = cluster
+    def __init__(self, server: ApiServer, kubelet: ProcessKubelet) -> None:
+        self.cluster = Cluster(client.Configuration(host=server.url))
         self.kubelet = kubelet
         self.server = server
         self._history: dict[str, list[Json | None]] = {}
         self._news = asyncio.Event()
+        self._following: asyncio.Task[None] | None = None
 
-    async def follow(self) -> None:
-        """Remember the states of pods; never returns."""
+    async def __aenter__(self) -> Self:
+        self._following = asyncio.create_task(self._follow())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        assert self._following is not None
+        self._following.cancel()
+        await self.cluster.close()
+
+    async def _follow(self) -> None:
 
         def note(change: str, pod: Json) -> None:
             states = self._history.setdefault(pod["metadata"]["name"], [])
             states.append(None if change == "DELETED" else pod)
             self._news.set()
 
-        await self.cluster.follow(_PODS, synced=lambda _: None, changed=note)
+        def note_all(pods: list[Json]) -> None:
+            for pod in pods:
+                note("ADDED", pod)
+
+        await self.cluster.follow(_PODS, synced=note_all, changed=note)
 
     async def create(self, pod: Json) -> Json:
         """Create a pod."""
@@ -97,6 +113,7 @@ class Nodes:
 
     async def until_said(self, name: str, words: str) -> str:
         """Wait until a pod's process has said something, and return all that it said."""
+        await self.until(name, lambda pod: pod["status"]["phase"] != "Pending")
         async with asyncio.timeout(20):
             while words not in (said := self.kubelet.container("default", name).log.read_text()):
                 await asyncio.sleep(0.01)
@@ -115,17 +132,12 @@ class Nodes:
 async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
     """Two nodes with the image ``PYTHON``, with little delay."""
     async with ApiServer() as server:
-        configuration = client.Configuration(host=server.url)
         kubelet = ProcessKubelet(
-            configuration, folder=tmp_path / "kubelet", images={PYTHON: python_image()}, timing=QUICK
+            client.Configuration(host=server.url),
+            folder=tmp_path / "kubelet",
+            images={PYTHON: python_image()},
+            timing=QUICK,
         )
-        cluster = Cluster(configuration)
-        try:
-            async with kubelet:
-                found = Nodes(cluster, kubelet, server)
-                following = asyncio.create_task(found.follow())
-                yield found
-                following.cancel()
-        finally:
-            await cluster.close()
+        async with kubelet, Nodes(server, kubelet) as found:
+            yield found
     assert not (tmp_path / "kubelet").exists()

@@ -186,11 +186,12 @@ class ProcessKubelet:
                 raise result
 
     def _runner(self, namespace: str, pod: str) -> PodRunner:
-        for node in self._nodes.values():
-            for runner in node.runners.values():
-                if runner.name == (namespace, pod):
-                    return runner
-        raise NoSuchContainerError(f'pod "{pod}" in namespace "{namespace}" is not here')
+        runners = [runner for node in self._nodes.values() for runner in node.runners.values()]
+        named = [runner for runner in runners if runner.name == (namespace, pod)]
+        if not named:
+            raise NoSuchContainerError(f'pod "{pod}" in namespace "{namespace}" is not here')
+        # The process of one that was deleted by force may still be there beside its successor.
+        return min(named, key=lambda runner: runner.removed)
 
     def _find(self, namespace: str, pod: str, container: str) -> Container:
         return self._runner(namespace, pod).container(container)

@@ -63,7 +63,7 @@ async def prepare(
     environment = {
         "HOSTNAME": pod["metadata"]["name"],
         "HOME": str(scratch),
-        "TMPDIR": paths.replaced("/tmp") if paths.replaced("/tmp") != "/tmp" else str(scratch),
+        "TMPDIR": str(scratch),
         **image.environment,
         TERMINATION_LOG_VARIABLE: str(termination_log),
         **{name: paths.replaced(value) for name, value in own.items()},

@@ -61,6 +61,11 @@ class PodRunner:
         """Namespace and name."""
         return self.pod["metadata"]["namespace"], self.pod["metadata"]["name"]
 
+    @property
+    def removed(self) -> bool:
+        """Whether the object is gone."""
+        return self._reporter.gone.is_set()
+
     def observe(self, pod: Json) -> None:
         """See the object as it is now."""
         self.pod = pod

@@ -5,6 +5,9 @@ value of the environment, an argument or the working directory names a path at o
 prefix is replaced by the folder. A path counts where it begins the value or follows one of ``:=,;("'<>`` or a
 blank, so that ``file:/data/issues.json`` and ``--path=/docs`` are found. A program with a mount path built into
 it is not helped.
+
+A volume at ``/tmp`` is the exception: it hides nothing, since files that a test or a demo keeps there would
+otherwise be out of reach. ``TMPDIR`` names a folder of the container's own.
 """
 
 import base64
@@ -122,7 +125,7 @@ class Paths:
         mounts: list[dict[str, Any]] = container.get("volumeMounts") or []
         for mount in mounts:
             path = mount["mountPath"].rstrip("/")
-            if path:
+            if path not in ("", "/tmp"):
                 real[path] = volumes[mount["name"]] / mount.get("subPath", "")
         return cls(real)
 
