@@ -21,6 +21,7 @@ class Reason(StrEnum):
     INPUT_REQUIRED = "InputRequired"
     IN_DOUBT = "InDoubt"
     CANCELLED = "Cancelled"
+    FAILED = "Failed"
     DELETED = "Deleted"
     ABORTED = "Aborted"
     MODEL_ERROR = "ModelError"

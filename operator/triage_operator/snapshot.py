@@ -68,6 +68,8 @@ class Snapshot:
     refused, as far as this operator knows. ``node_unschedulable`` is about the node of the open attempt's
     pod. ``running`` counts open attempts of the same agent in the namespace; ``ahead`` the runs of that agent
     that wait for a place and came before.
+
+    Pods are read before rows: what an attempt wrote must not be older here than what its pod says of its end.
     """
 
     now: datetime
