@@ -10,7 +10,7 @@ from triage_local.kubelet.containers import Container
 _logger = logging.getLogger(__name__)
 
 # To find a container's processes costs a walk over all those of the machine, to read their memory does not.
-_TREE_EVERY = 5
+_TREE_EVERY = 10
 
 
 class MemoryLimits:

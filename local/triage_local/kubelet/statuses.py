@@ -98,7 +98,6 @@ def build_status(pod: Json, facts: PodFacts, previous: Json, now: datetime) -> J
         "podIP": facts.pod_ip,
         "podIPs": [{"ip": facts.pod_ip}],
         "startTime": facts.start_time,
-        "qosClass": _qos_class(spec),
     }
     if facts.failure:
         status["reason"], status["message"] = facts.failure
@@ -179,14 +178,3 @@ def _conditions(phase: str, init: list[Json], main: list[Json], previous: Json, 
         blank = {"reason": None, "message": None}
         built.append({"type": kind, "lastTransitionTime": since, **blank, **condition})
     return built
-
-
-def _qos_class(spec: Json) -> str:
-    resources = [container.get("resources") or {} for container in spec["containers"]]
-    if not any(resource.get("limits") or resource.get("requests") for resource in resources):
-        return "BestEffort"
-    for resource in resources:
-        limits = resource.get("limits") or {}
-        if not limits.keys() >= {"cpu", "memory"} or (resource.get("requests") or limits) != limits:
-            return "Burstable"
-    return "Guaranteed"
