@@ -14,7 +14,7 @@ from triage_agent.docs_triage.folder import PageFolder
 from triage_agent.docs_triage.settings import DocsSettings
 from triage_agent.docs_triage.tools import DocsTools
 from triage_agent.models import build_model
-from triage_agent.trackers import open_tracker
+from triage_agent.trackers.opening import open_tracker
 
 NAME: Final = "docs_triage"
 

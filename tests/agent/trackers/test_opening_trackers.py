@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from triage_agent.exceptions import ConfigurationError
-from triage_agent.trackers import open_tracker
+from triage_agent.trackers.opening import open_tracker
 from triage_agent.trackers.postgres import PostgresTracker
 from triage_contract.database.url import DatabaseUrl
 

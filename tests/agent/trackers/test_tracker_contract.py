@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from triage_agent.trackers import Filed, Tracker, open_tracker
+from triage_agent.trackers import Filed, Tracker
+from triage_agent.trackers.opening import open_tracker
 from triage_contract.database.migrating import migrate
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.states import ToolKind
