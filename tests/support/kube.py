@@ -1,42 +1,135 @@
-"""An API server for the operator's tests, and the operator's own connection to it."""
+"""A plain HTTP client of a Kubernetes API server, and objects to send to one."""
 
-from collections.abc import AsyncIterator
+import json
+import ssl
+from base64 import b64decode
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
-from kubernetes.aio.client import ApiClient, ApiextensionsV1Api, Configuration
+from aiohttp import ClientSession, TCPConnector
 
-from triage_local.apiserver import ApiServer
-from triage_operator.kube import Kube
-from triage_operator.settings import KubeSettings
-
-CRDS = Path(__file__).parents[2] / "crds"
+Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
-    """A running API server with our resources."""
+class Answer:
+    """Status code, JSON body and headers."""
 
-    server: ApiServer
-    settings: KubeSettings
+    code: int
+    body: Json
+    headers: Mapping[str, str]
 
-    def connect(self, **changes: Any) -> Any:
-        """Open one more connection, with changed settings."""
-        return Kube.connect(replace(self.settings, **changes))
+
+class Rest:
+    """Requests with JSON bodies, relative to the server's URL."""
+
+    def __init__(self, session: ClientSession) -> None:
+        self._session = session
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        content_type: str = "application/json",
+        accept: str = "application/json",
+        **query: str | int,
+    ) -> Answer:
+        """One request and its answer. Query parameters are keyword arguments."""
+        headers = {"Content-Type": content_type, "Accept": accept}
+        data = None if body is None else json.dumps(body)
+        async with self._session.request(method, path, data=data, headers=headers, params=query) as response:
+            return Answer(
+                code=response.status, body=await response.json(content_type=None), headers=response.headers
+            )
+
+    async def get(self, path: str, *, accept: str = "application/json", **query: str | int) -> Answer:
+        """GET."""
+        return await self.request("GET", path, accept=accept, **query)
+
+    async def post(self, path: str, body: Any, **query: str | int) -> Answer:
+        """POST."""
+        return await self.request("POST", path, body, **query)
+
+    async def put(self, path: str, body: Any, **query: str | int) -> Answer:
+        """PUT."""
+        return await self.request("PUT", path, body, **query)
+
+    async def merge(self, path: str, body: Any, **query: str | int) -> Answer:
+        """A merge patch."""
+        return await self.request("PATCH", path, body, content_type="application/merge-patch+json", **query)
+
+    async def strategic(self, path: str, body: Any) -> Answer:
+        """A strategic merge patch."""
+        return await self.request("PATCH", path, body, content_type="application/strategic-merge-patch+json")
+
+    async def json_patch(self, path: str, body: Any) -> Answer:
+        """A JSON patch."""
+        return await self.request("PATCH", path, body, content_type="application/json-patch+json")
+
+    async def delete(self, path: str, body: Any = None, **query: str | int) -> Answer:
+        """DELETE."""
+        return await self.request("DELETE", path, body, **query)
+
+    @asynccontextmanager
+    async def watch(self, path: str, **query: str | int) -> AsyncIterator[AsyncIterator[Json]]:
+        """The events of a watch, whose connection lasts as long as the block."""
+        async with self._session.get(path, params={"watch": "true", **query}) as response:
+            assert response.status == 200, await response.text()
+            yield _events(response.content)
+
+    async def version(self, path: str) -> str:
+        """The resource version of a list."""
+        answer = await self.get(path, limit=1)
+        return str(answer.body["metadata"]["resourceVersion"])
+
+
+async def _events(lines: AsyncIterator[bytes]) -> AsyncIterator[Json]:
+    async for line in lines:
+        yield json.loads(line)
 
 
 @asynccontextmanager
-async def a_cluster(folder: Path) -> AsyncIterator[Cluster]:
-    """Run an API server in this process; its kubeconfig is in ``folder``."""
-    kubeconfig = folder / "kubeconfig"
-    async with ApiServer() as server:
-        server.write_kubeconfig(kubeconfig)
-        async with ApiClient(Configuration(host=server.url)) as client:
-            for path in sorted(CRDS.glob("*.yaml")):
-                await ApiextensionsV1Api(client).create_custom_resource_definition(
-                    yaml.safe_load(path.read_text())
-                )
-        yield Cluster(server=server, settings=KubeSettings(kubeconfig=str(kubeconfig)))
+async def rest_client(kubeconfig: Path) -> AsyncIterator[Rest]:
+    """A client for the only cluster and user of a kubeconfig."""
+    content = yaml.safe_load(kubeconfig.read_text())
+    cluster, user = content["clusters"][0]["cluster"], content["users"][0]["user"]
+    context: ssl.SSLContext | bool = True
+    if "certificate-authority-data" in cluster:
+        context = ssl.create_default_context(cadata=b64decode(cluster["certificate-authority-data"]).decode())
+    elif cluster.get("insecure-skip-tls-verify"):
+        context = False
+    headers = {"Authorization": f"Bearer {user['token']}"}
+    async with ClientSession(
+        cluster["server"], headers=headers, connector=TCPConnector(ssl=context)
+    ) as session:
+        yield Rest(session)
+
+
+def a_pod(name: str, *, node: str = "", **metadata: Any) -> Json:
+    """A pod with one container ``agent``, which may be bound to a node."""
+    spec: Json = {"restartPolicy": "Never", "containers": [{"name": "agent", "image": "agent:1"}]}
+    if node:
+        spec["nodeName"] = node
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, **metadata}, "spec": spec}
+
+
+def a_config_map(name: str, data: Mapping[str, str] | None = None, **metadata: Any) -> Json:
+    """A config map."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, **metadata},
+        "data": dict(data or {}),
+    }
+
+
+def owned_by(owner: Json, **more: Any) -> list[Json]:
+    """``ownerReferences`` that name one owner."""
+    names = {"apiVersion": owner["apiVersion"], "kind": owner["kind"]}
+    return [{**names, "name": owner["metadata"]["name"], "uid": owner["metadata"]["uid"], **more}]

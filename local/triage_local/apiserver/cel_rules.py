@@ -21,7 +21,11 @@ _ABSENT: Final = object()
 
 
 class RuleSyntaxError(ValueError):
-    """The text is no CEL expression."""
+    """The text is no CEL expression. ``path`` is the field of the schema that holds it."""
+
+    def __init__(self, path: str, detail: str) -> None:
+        super().__init__(f"compilation failed: {detail}")
+        self.path = path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,24 +59,29 @@ class RuleTree:
         return not (self.rules or self.properties or self.additional or self.items)
 
 
-def compiled(schema: Json) -> RuleTree:
-    """The rules of a structural schema. Raises RuleSyntaxError for the first that does not compile."""
-    properties = {key: compiled(inner) for key, inner in (schema.get("properties") or {}).items()}
+def compiled(schema: Json, path: str = "") -> RuleTree:
+    """The rules of a structural schema at this path. Raises RuleSyntaxError for the first that does not compile."""
+    properties = {
+        key: compiled(inner, f"{path}.properties[{key}]")
+        for key, inner in (schema.get("properties") or {}).items()
+    }
     additional, items = schema.get("additionalProperties"), schema.get("items")
+    rules = enumerate(schema.get("x-kubernetes-validations") or [])
     return RuleTree(
-        rules=tuple(_rule(entry) for entry in schema.get("x-kubernetes-validations") or []),
+        rules=tuple(_rule(entry, f"{path}.x-kubernetes-validations[{place}]") for place, entry in rules),
         properties={key: tree for key, tree in properties.items() if not tree.empty},
-        additional=_unless_empty(compiled(additional)) if isinstance(additional, dict) else None,
-        items=_unless_empty(compiled(items)) if isinstance(items, dict) else None,
+        additional=_compiled_inner(additional, f"{path}.additionalProperties"),
+        items=_compiled_inner(items, f"{path}.items"),
         map_keys=tuple(schema.get("x-kubernetes-list-map-keys") or ()),
     )
 
 
-def _unless_empty(tree: RuleTree) -> RuleTree | None:
-    return None if tree.empty else tree
+def _compiled_inner(schema: Any, path: str) -> RuleTree | None:
+    tree = compiled(schema, path) if isinstance(schema, dict) else None
+    return None if tree is None or tree.empty else tree
 
 
-def _rule(entry: Json) -> Rule:
+def _rule(entry: Json, path: str) -> Rule:
     text = str(entry["rule"])
     message_text = entry.get("messageExpression")
     return Rule(
@@ -80,17 +89,17 @@ def _rule(entry: Json) -> Rule:
         message=str(entry.get("message") or f"failed rule: {' '.join(text.split())}"),
         reason=str(entry.get("reason") or "FieldValueInvalid"),
         field_path=str(entry.get("fieldPath") or ""),
-        program=_program(text),
-        message_program=_program(str(message_text)) if message_text else None,
+        program=_program(text, f"{path}.rule"),
+        message_program=_program(str(message_text), f"{path}.messageExpression") if message_text else None,
         transition=_OLD_SELF.search(text) is not None,
     )
 
 
-def _program(text: str) -> celpy.Runner:
+def _program(text: str, path: str) -> celpy.Runner:
     try:
         return _ENVIRONMENT.program(_ENVIRONMENT.compile(text))
     except CELParseError as error:
-        raise RuleSyntaxError(f"compilation failed: {error}") from error
+        raise RuleSyntaxError(path, str(error.args[0] if error.args else error)) from error
 
 
 def broken(tree: RuleTree, value: Any, old: Any = _ABSENT, path: str = "") -> Iterator[FieldError]:

@@ -25,7 +25,7 @@ class FieldError:
 
 
 def _shown(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def required(path: str, detail: str = "") -> FieldError:

@@ -3,6 +3,7 @@
 from aiohttp import web
 
 from triage_local.apiserver import options, rendering
+from triage_local.apiserver.applying import Applier
 from triage_local.apiserver.bodies import read_body, read_object
 from triage_local.apiserver.exceptions import MethodNotAllowedError, UnsupportedMediaTypeError
 from triage_local.apiserver.objects import name_of, namespace_of
@@ -34,6 +35,7 @@ class ResourceHandler:
         self._watches = watches
         self._bookmark_seconds = bookmark_seconds
         self._subresources = Subresources(store, writer)
+        self._applier = Applier(store, writer)
 
     async def handle(self, request: web.Request) -> web.StreamResponse:
         """The answer to a request below ``/api`` or ``/apis``; raises an ApiError to refuse it."""
@@ -120,6 +122,10 @@ class ResourceHandler:
             )
         kind = PatchType(request.content_type)
         patch, asked = await read_body(request), options.write_options(request.query)
+        if kind is PatchType.APPLY:
+            applied, made = self._applier.apply(target, patch, asked)
+            status = 201 if made else 200
+            return rendering.one(resource, applied, request, status=status, warnings=asked.warnings)
         updated = self._writer.update(
             resource,
             target.key,

@@ -1,4 +1,4 @@
-"""The four kinds of PATCH: what an object becomes under each."""
+"""The kinds of PATCH that start from the patch alone: what an object becomes under each."""
 
 import copy
 from enum import StrEnum

@@ -1,6 +1,7 @@
 """Structural schemas of custom resources: pruning, defaults, and the wording of what does not fit."""
 
 import copy
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -130,6 +131,25 @@ def errors_of(checker: Draft4Validator, value: Any) -> list[FieldError]:
     return [worded for error in checker.iter_errors(value) for worded in _worded(error)]
 
 
+def duplicates_of(schema: Json, value: Any, path: str = "") -> Iterator[FieldError]:
+    """The entries that a list of the type ``set`` or ``map`` has twice."""
+    if isinstance(value, dict):
+        properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
+        for key, item in value.items():
+            inner = properties.get(key, additional)
+            if isinstance(inner, dict):
+                yield from duplicates_of(inner, item, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        keys, kind = schema.get("x-kubernetes-list-map-keys") or (), schema.get("x-kubernetes-list-type")
+        seen: list[Any] = []
+        for place, item in enumerate(value):
+            mark = {key: item.get(key) for key in keys} if kind == "map" and isinstance(item, dict) else item
+            if kind in ("map", "set") and mark in seen:
+                yield field_errors.duplicate(f"{path}[{place}]", mark)
+            seen.append(mark)
+            yield from duplicates_of(schema.get("items") or {}, item, f"{path}[{place}]")
+
+
 def dotted(steps: Sequence[str | int]) -> str:
     """A path such as ``spec.tools[0].name``."""
     text = ""
@@ -186,7 +206,7 @@ def _worded(error: ValidationError) -> Iterator[FieldError]:
             yield field_errors.invalid_value(path, value, f"{path} in body {bound}")
         case "format":
             yield field_errors.invalid_value(
-                path, value, f"{path} in body must be of type {limit}: {value!r}"
+                path, value, f"{path} in body must be of type {limit}: {json.dumps(value)}"
             )
         case _:
             words = _WORDING.get(str(rule), lambda _: error.message)(limit)

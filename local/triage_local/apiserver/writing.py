@@ -189,7 +189,7 @@ class Writer:
                 raise BadRequestError(f"Object '{field_name}' is missing")
         decoded, unknown = resource.strategy.decoded(sent)
         if unknown and options.field_validation == "Strict":
-            listed = ", ".join(f'unknown field "{path}"' for path in unknown)
+            listed = ", ".join(f'unknown field "{path}"' for path in sorted(unknown))
             raise BadRequestError(
                 f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
                 f"strict decoding error: {listed}"

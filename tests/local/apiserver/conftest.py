@@ -1,47 +1,112 @@
-"""A cluster for each test, reached through clients only, so that the tests can run against a real one."""
+"""A cluster for each test, reached through clients only.
+
+With ``TRIAGE_TEST_KUBECONFIG`` set the same tests run against that cluster; those that need the emulator's faults, or a
+controller manager (``TRIAGE_TEST_CONTROLLERS`` says that there is one), are skipped where there is none.
+"""
 
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Awaitable, Callable
+import uuid
+from collections.abc import AsyncIterator, Awaitable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import pytest
 from kubernetes.aio import client, config
 
+from support.gadgets import Gadgets, gadget_definition
+from support.kube import Rest, rest_client
 from triage_local.apiserver import ApiServer
+
+_GIVEN = os.environ.get("TRIAGE_TEST_KUBECONFIG")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completed:
-    """What a kubectl call came to."""
+    """What a call of kubectl came to."""
 
     code: int
     out: str
     err: str
 
 
-Kubectl = Callable[..., Awaitable[Completed]]
+class Kubectl(Protocol):
+    """Runs kubectl in the test's namespace, for 30 seconds at most."""
+
+    def __call__(self, *arguments: str, stdin: str = "") -> Awaitable[Completed]: ...
 
 
 @pytest.fixture
-async def server() -> AsyncIterator[ApiServer]:
-    """The server itself, for what no client can ask for: faults, and being stopped."""
-    async with ApiServer() as server:
+async def emulator() -> AsyncIterator[ApiServer]:
+    """The emulator itself, for what no client can ask for."""
+    if _GIVEN:
+        pytest.skip("a real API server is under test")
+    async with ApiServer(bookmark_seconds=0.2) as server:
         yield server
 
 
 @pytest.fixture
-def kubeconfig(server: ApiServer, tmp_path: Path) -> Path:
+def controllers() -> None:
+    """A test that asks for this needs garbage collection and the namespace controller."""
+    if _GIVEN and not os.environ.get("TRIAGE_TEST_CONTROLLERS"):
+        pytest.skip("the API server under test has no controller manager")
+
+
+@pytest.fixture
+def kubeconfig(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A kubeconfig of the cluster under test."""
+    if _GIVEN:
+        return Path(_GIVEN)
     path = tmp_path / "kubeconfig"
-    server.write_kubeconfig(path)
+    request.getfixturevalue("emulator").write_kubeconfig(path)
     return path
 
 
 @pytest.fixture
-async def api(kubeconfig: Path) -> AsyncIterator[client.ApiClient]:
+async def rest(kubeconfig: Path) -> AsyncIterator[Rest]:
+    """A plain HTTP client."""
+    async with rest_client(kubeconfig) as rest:
+        yield rest
+
+
+@pytest.fixture
+async def namespace(rest: Rest) -> str:
+    """A namespace of the test's own."""
+    name = f"t-{uuid.uuid4().hex[:10]}"
+    answer = await rest.post("/api/v1/namespaces", {"metadata": {"name": name}})
+    assert answer.code == 201
+    return name
+
+
+@pytest.fixture
+def pods(namespace: str) -> str:
+    """Path of the pods of the test's namespace."""
+    return f"/api/v1/namespaces/{namespace}/pods"
+
+
+@pytest.fixture
+def config_maps(namespace: str) -> str:
+    """Path of the config maps of the test's namespace."""
+    return f"/api/v1/namespaces/{namespace}/configmaps"
+
+
+@pytest.fixture
+async def gadgets(rest: Rest, namespace: str) -> AsyncIterator[Gadgets]:
+    """A custom resource of the test's own, which is served."""
+    gadgets = Gadgets(group=f"g{uuid.uuid4().hex[:10]}.example.dev", namespace=namespace)
+    created = await rest.post(gadgets.definitions, gadget_definition(gadgets.group))
+    assert created.code == 201, created.body
+    async with asyncio.timeout(10):
+        while (await rest.get(gadgets.path)).code != 200:
+            await asyncio.sleep(0.05)
+    yield gadgets
+    await rest.delete(f"{gadgets.definitions}/gadgets.{gadgets.group}")
+
+
+@pytest.fixture
+async def aio(kubeconfig: Path) -> AsyncIterator[client.ApiClient]:
     """The official asynchronous client."""
     settings = client.Configuration()
     await config.load_kube_config(str(kubeconfig), client_configuration=settings)  # type: ignore[no-untyped-call]
@@ -50,20 +115,8 @@ async def api(kubeconfig: Path) -> AsyncIterator[client.ApiClient]:
 
 
 @pytest.fixture
-def core(api: client.ApiClient) -> client.CoreV1Api:
-    """Core resources through the asynchronous client."""
-    return client.CoreV1Api(api)
-
-
-@pytest.fixture
-def customs(api: client.ApiClient) -> client.CustomObjectsApi:
-    """Custom resources through the asynchronous client."""
-    return client.CustomObjectsApi(api)
-
-
-@pytest.fixture
-def kubectl(kubeconfig: Path, tmp_path: Path) -> Kubectl:
-    """A function that runs kubectl with arguments and standard input, for 30 seconds at most."""
+def kubectl(kubeconfig: Path, namespace: str, tmp_path: Path) -> Kubectl:
+    """The real kubectl."""
     program = shutil.which("kubectl")
     if program is None:
         pytest.skip("kubectl is not installed")
@@ -72,6 +125,7 @@ def kubectl(kubeconfig: Path, tmp_path: Path) -> Kubectl:
     async def run(*arguments: str, stdin: str = "") -> Completed:
         process = await asyncio.create_subprocess_exec(
             program,
+            f"--namespace={namespace}",
             *arguments,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,

@@ -1,56 +1,162 @@
-"""Pods through the asynchronous client: creation, status, watches, graceful deletion."""
+"""Pods: defaults, status, deletion in grace, eviction."""
+
+from typing import Any
 
 import pytest
-from kubernetes.aio import client, watch
+
+from support.kube import Rest, a_pod
 
 
-def a_pod(name: str) -> client.V1Pod:
-    return client.V1Pod(
-        metadata=client.V1ObjectMeta(name=name, labels={"app": "test"}),
-        spec=client.V1PodSpec(
-            restart_policy="Never", containers=[client.V1Container(name="agent", image="agent:1")]
+async def test_a_new_pod_is_pending_with_defaults(rest: Rest, pods: str) -> None:
+    pod = (await rest.post(pods, {**a_pod("one"), "status": {"phase": "Running"}})).body
+    assert pod["status"]["phase"] == "Pending"
+    assert pod["status"]["qosClass"] == "BestEffort"
+    assert pod["spec"]["terminationGracePeriodSeconds"] == 30
+    container = pod["spec"]["containers"][0]
+    assert container["terminationMessagePath"] == "/dev/termination-log"
+    assert container["terminationMessagePolicy"] == "File"
+    assert container["imagePullPolicy"] == "IfNotPresent"
+    tolerated = {t["key"]: t["tolerationSeconds"] for t in pod["spec"]["tolerations"]}
+    assert tolerated == {"node.kubernetes.io/not-ready": 300, "node.kubernetes.io/unreachable": 300}
+
+
+async def test_a_limit_is_also_the_request(rest: Rest, pods: str) -> None:
+    body = a_pod("one")
+    body["spec"]["containers"][0]["resources"] = {"limits": {"memory": "64Mi", "cpu": "1"}}
+    pod = (await rest.post(pods, body)).body
+    assert pod["spec"]["containers"][0]["resources"]["requests"] == {"memory": "64Mi", "cpu": "1"}
+    assert pod["status"]["qosClass"] == "Guaranteed"
+
+
+@pytest.mark.parametrize(
+    ("change", "cause"),
+    [
+        ({"containers": []}, ("FieldValueRequired", "spec.containers")),
+        ({"containers": [{"image": "i"}]}, ("FieldValueRequired", "spec.containers[0].name")),
+        ({"containers": [{"name": "a"}]}, ("FieldValueRequired", "spec.containers[0].image")),
+        (
+            {"containers": [{"name": "a", "image": "i"}, {"name": "a", "image": "i"}]},
+            ("FieldValueDuplicate", "spec.containers[1].name"),
         ),
-    )
+        ({"restartPolicy": "Sometimes"}, ("FieldValueNotSupported", "spec.restartPolicy")),
+    ],
+)
+async def test_a_wrong_pod_is_invalid(
+    rest: Rest, pods: str, change: dict[str, Any], cause: tuple[str, str]
+) -> None:
+    body = a_pod("one")
+    body["spec"] |= change
+    answer = await rest.post(pods, body)
+    assert answer.code == 422
+    assert answer.body["message"].startswith('Pod "one" is invalid: ')
+    assert cause in {(entry["reason"], entry["field"]) for entry in answer.body["details"]["causes"]}
 
 
-async def test_a_new_pod_is_pending_and_a_second_one_of_its_name_is_refused(core: client.CoreV1Api) -> None:
-    created = await core.create_namespaced_pod("default", a_pod("one"))
-    assert created.status is not None
-    assert created.status.phase == "Pending"
-    assert created.metadata is not None
-    assert created.metadata.uid
-    with pytest.raises(client.ApiException) as refusal:
-        await core.create_namespaced_pod("default", a_pod("one"))
-    assert (refusal.value.status, refusal.value.reason) == (409, "Conflict")
+async def test_a_pod_s_spec_is_immutable_but_for_its_images(rest: Rest, pods: str) -> None:
+    await rest.post(pods, a_pod("one"))
+    answer = await rest.merge(f"{pods}/one", {"spec": {"restartPolicy": "Always"}})
+    assert (answer.code, answer.body["reason"]) == (422, "Invalid")
+    assert "spec: Forbidden: pod updates may not change fields other than" in answer.body["message"]
+    assert (await rest.merge(f"{pods}/one", {"spec": {"activeDeadlineSeconds": 5}})).code == 200
 
 
-async def test_a_bound_pod_stays_for_its_grace_period(core: client.CoreV1Api) -> None:
-    await core.create_namespaced_pod("default", a_pod("one"))
-    binding = client.V1Binding(
-        metadata=client.V1ObjectMeta(name="one"), target=client.V1ObjectReference(kind="Node", name="n1")
-    )
-    await core.create_namespaced_pod_binding_without_preload_content("one", "default", binding)
-    deleted = await core.delete_namespaced_pod("one", "default")
-    assert deleted.metadata is not None
-    assert deleted.metadata.deletion_grace_period_seconds == 30
-    await core.delete_namespaced_pod("one", "default", grace_period_seconds=0)
-    with pytest.raises(client.ApiException) as refusal:
-        await core.read_namespaced_pod("one", "default")
-    assert refusal.value.status == 404
+async def test_status_and_the_rest_are_written_apart(rest: Rest, pods: str) -> None:
+    await rest.post(pods, a_pod("one"))
+    patch = {"status": {"phase": "Running"}, "metadata": {"labels": {"a": "b"}}}
+    through_main = (await rest.merge(f"{pods}/one", patch)).body
+    assert (through_main["status"]["phase"], through_main["metadata"]["labels"]) == ("Pending", {"a": "b"})
+    patch = {"status": {"phase": "Running"}, "spec": {"activeDeadlineSeconds": 5}}
+    through_status = (await rest.merge(f"{pods}/one/status", patch)).body
+    assert through_status["status"]["phase"] == "Running"
+    assert "activeDeadlineSeconds" not in through_status["spec"]
 
 
-async def test_a_watch_tells_what_happens_after_a_version(core: client.CoreV1Api) -> None:
-    listed = await core.list_namespaced_pod("default")
-    assert listed.metadata is not None
-    await core.create_namespaced_pod("default", a_pod("one"))
-    await core.patch_namespaced_pod_status("one", "default", {"status": {"phase": "Running"}})
-    await core.delete_namespaced_pod("one", "default")
+async def test_an_unbound_pod_is_deleted_at_once(rest: Rest, pods: str) -> None:
+    await rest.post(pods, a_pod("one"))
+    answer = await rest.delete(f"{pods}/one")
+    assert (answer.code, answer.body["kind"]) == (200, "Pod")
+    assert (await rest.get(f"{pods}/one")).code == 404
+
+
+async def test_a_bound_pod_stays_until_its_kubelet_removes_it(rest: Rest, pods: str) -> None:
+    created = (await rest.post(pods, a_pod("one", node="n1"))).body
+    deleted = (await rest.delete(f"{pods}/one", gracePeriodSeconds=20)).body
+    assert deleted["metadata"]["deletionGracePeriodSeconds"] == 20
+    assert deleted["metadata"]["deletionTimestamp"] > created["metadata"]["creationTimestamp"]
+    again = (await rest.delete(f"{pods}/one", gracePeriodSeconds=60)).body
+    assert again["metadata"]["deletionGracePeriodSeconds"] == 20
+    shorter = (await rest.delete(f"{pods}/one", gracePeriodSeconds=5)).body
+    assert shorter["metadata"]["deletionGracePeriodSeconds"] == 5
+    assert (await rest.merge(f"{pods}/one/status", {"status": {"phase": "Failed"}})).code == 200
+    uid = created["metadata"]["uid"]
+    removal = {"gracePeriodSeconds": 0, "preconditions": {"uid": uid}}
+    assert (await rest.delete(f"{pods}/one", removal)).code == 200
+    assert (await rest.get(f"{pods}/one")).code == 404
+
+
+async def test_the_pod_s_own_grace_period_counts_where_none_is_asked_for(rest: Rest, pods: str) -> None:
+    body = a_pod("one", node="n1")
+    body["spec"]["terminationGracePeriodSeconds"] = 7
+    await rest.post(pods, body)
+    assert (await rest.delete(f"{pods}/one")).body["metadata"]["deletionGracePeriodSeconds"] == 7
+
+
+async def test_a_pod_that_has_ended_is_deleted_at_once(rest: Rest, pods: str) -> None:
+    await rest.post(pods, a_pod("one", node="n1"))
+    await rest.merge(f"{pods}/one/status", {"status": {"phase": "Failed"}})
+    await rest.delete(f"{pods}/one")
+    assert (await rest.get(f"{pods}/one")).code == 404
+
+
+async def test_a_finalizer_keeps_a_pod_after_its_grace(rest: Rest, pods: str) -> None:
+    await rest.post(pods, a_pod("one", node="n1", finalizers=["example.dev/hold"]))
+    await rest.delete(f"{pods}/one", gracePeriodSeconds=0)
+    assert (await rest.get(f"{pods}/one")).code == 200
+    await rest.merge(f"{pods}/one", {"metadata": {"finalizers": None}})
+    assert (await rest.get(f"{pods}/one")).code == 404
+
+
+async def test_an_eviction_says_so_before_it_deletes(rest: Rest, pods: str) -> None:
+    created = (await rest.post(pods, a_pod("one", node="n1"))).body
+    await rest.merge(f"{pods}/one/status", {"status": {"phase": "Running"}})
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "one"}}
+    answer = await rest.post(f"{pods}/one/eviction", body)
+    assert (answer.code, answer.body["status"]) == (201, "Success")
     seen = []
-    async with watch.Watch() as events:  # type: ignore[no-untyped-call]
-        async for event in events.stream(
-            core.list_namespaced_pod, "default", resource_version=listed.metadata.resource_version
-        ):
-            seen.append((event["type"], event["object"].status.phase))
-            if event["type"] == "DELETED":
-                break
-    assert seen == [("ADDED", "Pending"), ("MODIFIED", "Running"), ("DELETED", "Running")]
+    version = created["metadata"]["resourceVersion"]
+    async with rest.watch(pods, resourceVersion=version, timeoutSeconds=1) as events:
+        async for event in events:
+            pod = event["object"]
+            reasons = [
+                c["reason"] for c in pod["status"].get("conditions", []) if c["type"] == "DisruptionTarget"
+            ]
+            seen.append((reasons, "deletionTimestamp" in pod["metadata"]))
+    assert seen[-2:] == [(["EvictionByEvictionAPI"], False), (["EvictionByEvictionAPI"], True)]
+
+
+async def test_an_absent_pod_cannot_be_evicted(rest: Rest, pods: str) -> None:
+    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "none"}}
+    assert (await rest.post(f"{pods}/none/eviction", body)).code == 404
+
+
+async def test_a_pod_is_bound_once(rest: Rest, pods: str) -> None:
+    await rest.post(pods, a_pod("one"))
+
+    def binding(node: str) -> dict[str, Any]:
+        return {"metadata": {"name": "one"}, "target": {"kind": "Node", "name": node}}
+
+    assert (await rest.post(f"{pods}/one/binding", binding("n1"))).code == 201
+    pod = (await rest.get(f"{pods}/one")).body
+    assert pod["spec"]["nodeName"] == "n1"
+    assert [(c["type"], c["status"]) for c in pod["status"]["conditions"]] == [("PodScheduled", "True")]
+    answer = await rest.post(f"{pods}/one/binding", binding("n2"))
+    assert (answer.code, answer.body["reason"]) == (409, "Conflict")
+
+
+async def test_a_pod_s_generation_counts_changes_of_its_spec(rest: Rest, pods: str) -> None:
+    await rest.post(pods, a_pod("one"))
+    await rest.merge(f"{pods}/one", {"metadata": {"labels": {"a": "b"}}})
+    await rest.merge(f"{pods}/one/status", {"status": {"phase": "Running"}})
+    assert (await rest.get(f"{pods}/one")).body["metadata"]["generation"] == 1
+    changed = await rest.merge(f"{pods}/one", {"spec": {"activeDeadlineSeconds": 5}})
+    assert changed.body["metadata"]["generation"] == 2

@@ -47,7 +47,7 @@ class CustomStrategy(Strategy):
 
     def errors(self, new: Json, old: Json | None) -> list[FieldError]:
         """What breaks the schema, else which rules are broken."""
-        found = schemas.errors_of(self._checker, new)
+        found = [*schemas.errors_of(self._checker, new), *schemas.duplicates_of(self._schema, new)]
         if self._rules.empty:
             return found
         if any(error.reason in _BLOCKING for error in found):

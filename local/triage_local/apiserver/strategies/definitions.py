@@ -107,12 +107,12 @@ def _version_errors(path: str, version: Json) -> list[FieldError]:
         return found
     try:
         schemas.validator(schema)
-        cel_rules.compiled(schema)
+        cel_rules.compiled(schema, path)
     except SchemaError as error:
         where = schemas.dotted(list(error.absolute_path))
         return [invalid_value(f"{path}.{where}", error.instance, error.message)]
     except cel_rules.RuleSyntaxError as error:
-        return [invalid_value(path, "x-kubernetes-validations", str(error))]
+        return [invalid_value(error.path, "rule", str(error))]
     return []
 
 
