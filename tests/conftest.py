@@ -1,3 +1,3 @@
 """Fixtures that every test may ask for."""
 
-pytest_plugins = ["support.postgres"]
+pytest_plugins = ["support.postgres", "support.databases"]

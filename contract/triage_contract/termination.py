@@ -35,8 +35,6 @@ class TerminationMessage:
         try:
             fields = json.loads(line)
             outcome = fields["outcome"]
-            return cls(
-                outcome=None if outcome is None else Outcome(outcome), message=str(fields["message"])
-            )
+            return cls(outcome=None if outcome is None else Outcome(outcome), message=str(fields["message"]))
         except (ValueError, KeyError, TypeError):
             return None

@@ -7,7 +7,8 @@ from typing import Any, Final
 import asyncpg
 from sqlalchemy import event, text
 from sqlalchemy.engine import Connection
-from sqlalchemy.exc import DBAPIError, TimeoutError as PoolTimeoutError
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from triage_contract.database.url import DatabaseUrl, Pooler
@@ -49,7 +50,11 @@ _BY_SQLSTATE: Final = {
     "TR002": AlreadyClaimedError,
     "TR003": CallRunningError,
 }
-_SCHEMA_MISSING: Final = (asyncpg.UndefinedTableError, asyncpg.UndefinedFunctionError, asyncpg.InvalidSchemaNameError)
+_SCHEMA_MISSING: Final = (
+    asyncpg.UndefinedTableError,
+    asyncpg.UndefinedFunctionError,
+    asyncpg.InvalidSchemaNameError,
+)
 
 
 def open_engine(
@@ -57,8 +62,8 @@ def open_engine(
 ) -> AsyncEngine:
     """Make an engine on ``url``; nothing connects before the first use.
 
-    ``application`` becomes the backends' ``application_name``, at most 63 bytes. ``token`` is shown by every connection:
-    as a setting of the connection, or, behind a transaction pooler which drops such settings, in every transaction.
+    ``application`` becomes the backends' ``application_name``, at most 63 bytes. ``token`` is shown by each
+    connection: as a setting of it, or, behind a transaction pooler which drops such settings, in each transaction.
     """
     pooled = url.pooler is Pooler.TRANSACTION
     settings = _server_settings(application, None if pooled else token)
@@ -77,7 +82,9 @@ def open_engine(
         pool_size=pool_size,
         max_overflow=2,
         pool_pre_ping=True,
-        connect_args={"prepared_statement_cache_size": 0, "prepared_statement_name_func": str} if pooled else {},
+        connect_args={"prepared_statement_cache_size": 0, "prepared_statement_name_func": str}
+        if pooled
+        else {},
     )
     if pooled and token is not None:
         event.listen(engine.sync_engine, "begin", _shower(token))
@@ -85,18 +92,20 @@ def open_engine(
 
 
 async def connect_directly(url: DatabaseUrl, *, application: str) -> asyncpg.Connection:
-    """Open one connection past any pooler, for advisory locks and LISTEN.
+    """Open one connection, past any pooler where there is a way.
 
     Raises:
-        DatabaseUnreachableError: no direct way, or nobody answers there.
+        DatabaseUnreachableError: nobody answers there.
     """
-    if url.direct_dsn is None:
-        raise DatabaseUnreachableError(f"{url} is behind a transaction pooler and no direct URL is set")
+    direct = url.direct_dsn is not None
     with translated(url):
         return await asyncpg.connect(
-            url.direct_dsn,
-            server_settings=_server_settings(application, None),
+            url.direct_dsn or url.dsn,
+            server_settings=_server_settings(application, None)
+            if direct
+            else {"application_name": application},
             timeout=CONNECT_TIMEOUT_SECONDS,
+            statement_cache_size=100 if direct else 0,
         )
 
 

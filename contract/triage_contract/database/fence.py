@@ -172,6 +172,4 @@ async def _insert_run(connection: AsyncConnection, run: RunRow) -> None:
             },
         )
     except IntegrityError as error:
-        raise SessionBusyError(
-            f"another run of session {run.session.session_id} is still active"
-        ) from error
+        raise SessionBusyError(f"another run of session {run.session.session_id} is still active") from error

@@ -3,20 +3,21 @@
 from pathlib import Path
 from typing import Final
 
-from alembic import command
-from alembic.config import Config
-from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, text
+from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.util import await_only
 
 from triage_contract.database.engine import open_engine, translated
 from triage_contract.database.url import DatabaseUrl, Pooler
 from triage_contract.exceptions import SchemaError
 
+NEWEST_REVISION: Final = "0001"
+"""The revision that this version of the package brings a database to; a test holds it against the migrations."""
+
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
 _GUARDED_TABLES: Final = text(
     "SELECT count(*) FROM pg_trigger WHERE tgname = 'triage_guard' AND tgenabled <> 'D'"
-    " AND tgrelid IN (to_regclass('events'), to_regclass('sessions'))"
+    " AND tgrelid IN (to_regclass('public.events'), to_regclass('public.sessions'))"
 )
 _REVISION: Final = text("SELECT version_num FROM triage.alembic_version")
 
@@ -34,49 +35,38 @@ async def migrate(url: DatabaseUrl) -> str:
                 await connection.run_sync(_upgrade)
     finally:
         await engine.dispose()
-    return newest_revision()
+    return NEWEST_REVISION
 
 
-async def check_schema(url: DatabaseUrl) -> None:
+async def check_schema(engine: AsyncEngine, url: DatabaseUrl) -> None:
     """See that the schema is the one this version was written for, and that the fence's triggers are armed.
 
     Raises:
         SchemaError: it is not; the message says what to run.
         DatabaseUnreachableError: nobody answers.
     """
-    engine = open_engine(url, application="triage-check", pool_size=1)
-    try:
-        with translated(url):
-            async with engine.connect() as connection:
-                revision = (await connection.execute(_REVISION)).scalar_one_or_none()
-                guarded = (await connection.execute(_GUARDED_TABLES)).scalar_one()
-    finally:
-        await engine.dispose()
-    if revision is None or revision < newest_revision():
+    with translated(url):
+        async with engine.connect() as connection:
+            revision = (await connection.execute(_REVISION)).scalar_one_or_none()
+            guarded = (await connection.execute(_GUARDED_TABLES)).scalar_one()
+    if revision is None or revision < NEWEST_REVISION:
         raise SchemaError(f"{url} is at revision {revision}: run `triage-operator migrate`")
     if guarded != 2:
         raise SchemaError(f"{url} has no fence trigger on ADK's tables: run `triage-operator migrate`")
 
 
-def newest_revision() -> str:
-    """Give the revision that this version of the package brings a database to."""
-    head = ScriptDirectory.from_config(_config(None)).get_current_head()
-    assert head is not None
-    return head
-
-
 def _upgrade(connection: Connection) -> None:
-    connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('triage.migrate'))"))
-    connection.execute(text("CREATE SCHEMA IF NOT EXISTS triage"))
-    command.upgrade(_config(connection), "head")
+    # Agents check the schema and never change it: they need not import Alembic.
+    from alembic import command
+    from alembic.config import Config
 
-
-def _config(connection: Connection | None) -> Config:
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
-    return config
+    connection.execute(text("SELECT pg_advisory_xact_lock(hashtext('triage.migrate'))"))
+    connection.execute(text("CREATE SCHEMA IF NOT EXISTS triage"))
+    command.upgrade(config, "head")
 
 
 def run_script(connection: Connection, name: str) -> None:

@@ -43,7 +43,7 @@ class RunRow:
     ended_at: datetime | None
 
     @classmethod
-    def from_mapping(cls, row: Mapping[str, Any]) -> Self:
+    def from_mapping(cls, row: Mapping[Any, Any]) -> Self:
         """Read a row of ``SELECT * FROM triage.runs``."""
         session = SessionKey(app_name=row["app_name"], user_id=row["user_id"], session_id=row["session_id"])
         names = {field.name for field in fields(cls)} - {"session", "state"}
@@ -89,7 +89,7 @@ class AttemptRow:
     recovery_counted: bool
 
     @classmethod
-    def from_mapping(cls, row: Mapping[str, Any]) -> Self:
+    def from_mapping(cls, row: Mapping[Any, Any]) -> Self:
         """Read a row of ``SELECT * FROM triage.attempts``."""
         values = {field.name: row[field.name] for field in fields(cls)}
         values["outcome"] = None if row["outcome"] is None else Outcome(row["outcome"])

@@ -53,7 +53,7 @@ EVENTS_POSTGRES: Final = text(
                         WHEN id = (SELECT id FROM events
                                    WHERE {_INVOCATION}
                                        AND event_data ->> 'author' <> 'user'
-                                       AND event_data @? '$.content.parts[*].text'
+                                       AND event_data @? '$.content.parts[*] ? (@.text != "" && !(@.thought == true))'
                                    ORDER BY timestamp DESC, id DESC LIMIT 1)
                             THEN jsonb_build_object('text', part -> 'text', 'thought', part -> 'thought')
                         ELSE '{{}}'

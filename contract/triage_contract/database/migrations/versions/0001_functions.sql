@@ -55,9 +55,9 @@ BEGIN
     RETURN row_now;
 END $$;
 
-CREATE TRIGGER triage_guard BEFORE INSERT OR UPDATE OR DELETE ON events
+CREATE TRIGGER triage_guard BEFORE INSERT OR UPDATE OR DELETE ON public.events
     FOR EACH ROW EXECUTE FUNCTION triage.guard_session();
-CREATE TRIGGER triage_guard BEFORE INSERT OR UPDATE OR DELETE ON sessions
+CREATE TRIGGER triage_guard BEFORE INSERT OR UPDATE OR DELETE ON public.sessions
     FOR EACH ROW EXECUTE FUNCTION triage.guard_session();
 
 CREATE FUNCTION triage.serial_of(p_run_id uuid, p_epoch bigint) RETURNS integer

@@ -1,0 +1,61 @@
+# Every target installs what it needs by itself: uv from hashes into .tools, everything else from uv.lock into .venv.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+# Set PYTHON to choose one; otherwise the first of these that is there.
+PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+UV := .tools/bin/uv
+RUN := .venv/bin
+
+export UV_PYTHON_DOWNLOADS := never
+export UV_PROJECT_ENVIRONMENT := .venv
+export PYTHONDONTWRITEBYTECODE :=
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: .venv/.synced ## Take five runs to filed issues while their agents are killed, on a cluster inside this process
+	@$(RUN)/triage-local demo
+
+.PHONY: local
+local: .venv/.synced ## Start a local cluster with the operator in it, to play with (Ctrl-C ends it)
+	@$(RUN)/triage-local up
+
+.PHONY: test
+test: .venv/.synced-dev ## Run the tests
+	@$(RUN)/pytest -n 2 $(ARGS)
+
+.PHONY: verify
+verify: .venv/.synced-dev ## Check formatting, lint, types, layers, generated files, secrets and machine paths
+	@hack/verify
+
+.PHONY: generate
+generate: .venv/.synced-dev ## Write the generated files anew: CRDs and references
+	@$(RUN)/python hack/generate.py
+
+.PHONY: bench
+bench: .venv/.synced-dev ## Measure recovery, the cost of fence and journals, and the operator with 1,000 runs
+	@$(RUN)/python -m benchmarks $(ARGS)
+
+.PHONY: clean
+clean: ## Remove everything that these targets made
+	rm -rf .venv .tools build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.tools/bin/uv: hack/uv.txt
+	@hack/bootstrap "$(PYTHON)"
+	@touch $@
+
+# The demo and the local cluster need no test tools.
+.venv/.synced: uv.lock pyproject.toml | $(UV)
+	@[ -e .venv/.synced-dev ] && $(MAKE) --no-print-directory .venv/.synced-dev \
+		|| $(UV) sync --quiet --frozen --python "$(PYTHON)" --extra operator --extra agent --extra local
+	@touch $@
+
+.venv/.synced-dev: uv.lock pyproject.toml | $(UV)
+	@$(UV) sync --quiet --frozen --python "$(PYTHON)" --all-extras --group dev
+	@touch $@ .venv/.synced

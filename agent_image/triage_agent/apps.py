@@ -1,0 +1,40 @@
+"""Loading the ADK ``App`` that a TriageAgent names."""
+
+import importlib
+import sys
+from pathlib import Path
+
+from google.adk.apps.app import App
+
+from triage_agent.exceptions import AgentError, AppError
+
+
+def load_app(name: str) -> App:
+    """Import ``module:attribute``. The working directory is searched too, as ``python -m`` would.
+
+    Raises:
+        AppError: no such module or attribute, the import failed, or it is no ``App``. The message says which.
+    """
+    module_name, colon, attribute = name.partition(":")
+    if not (module_name and colon and attribute):
+        raise AppError(f"app {name!r}: expected `module:attribute`")
+    if (here := str(Path.cwd())) not in sys.path:
+        sys.path.append(here)
+    try:
+        app = getattr(importlib.import_module(module_name), attribute)
+    except AgentError:
+        raise  # says what is wrong better than "the import failed"
+    except ModuleNotFoundError as error:
+        raise AppError(f"app {name!r}: there is no module {error.name!r}") from error
+    except AttributeError as error:
+        raise AppError(f"app {name!r}: {error}") from error
+    # A module of the user's can raise anything while it is imported, and each of these is its author's to mend.
+    except Exception as error:
+        raise AppError(f"app {name!r}: the import raised {type(error).__name__}: {error}") from error
+    if not isinstance(app, App):
+        raise AppError(f"app {name!r} is {_article(type(app).__name__)}, not a google.adk.apps.App")
+    return app
+
+
+def _article(noun: str) -> str:
+    return f"an {noun}" if noun[:1].lower() in "aeiou" else f"a {noun}"

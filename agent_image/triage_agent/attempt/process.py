@@ -1,0 +1,162 @@
+"""The process of one attempt: signals, threads, exit code. What `triage attempt` runs in a pod."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from triage_agent.attempt.settings import AttemptSettings
+from triage_agent.attempt.vitals import Vitals
+from triage_agent.exceptions import ConfigurationError
+from triage_contract.exceptions import TriageError
+from triage_contract.names import AttemptEnv
+from triage_contract.states import ExitCode
+
+if TYPE_CHECKING:
+    from google.adk.apps.app import App
+    from google.adk.events.event import Event
+
+    from triage_agent.attempt.ending import Ending
+
+logger = logging.getLogger(__name__)
+
+FENCED_PATIENCE_SECONDS: Final = 5.0
+"""How long a fenced process may take to leave, for instance because a tool blocks its event loop."""
+
+
+def run_attempt(environment: Mapping[str, str]) -> int:
+    """Work on the attempt that the environment names, until its outcome or a hand-off; gives the exit code."""
+    try:
+        settings = AttemptSettings.from_environment(environment)
+    except ConfigurationError as error:
+        logger.error("bad configuration", extra={"action": "start", "error": str(error)})
+        _write(environment.get(AttemptEnv.TERMINATION_LOG), str(error))
+        return ExitCode.BAD_CONFIGURATION
+    process = _Process(settings)
+    ending = process.run()
+    _write(str(settings.termination_log), ending.termination_message)
+    logger.info(
+        "attempt ended",
+        extra={
+            "action": "end",
+            "run": str(settings.run_id),
+            "epoch": settings.epoch,
+            "outcome": ending.outcome,
+            "exit_code": int(ending.exit_code),
+            "why": ending.message,
+        },
+    )
+    if ending.exit_code is ExitCode.FENCED:
+        _leave_at_once()
+    return ending.exit_code
+
+
+class _Process:
+    def __init__(self, settings: AttemptSettings) -> None:
+        self._settings = settings
+        self._handoff = threading.Event()
+        self._fenced = threading.Event()
+        self._vitals = Vitals(settings, on_handoff=self._hand_off, on_fenced=self._lose)
+        self._ended = False
+        self._tell: Callable[[], None] = lambda: None
+
+    def run(self) -> "Ending":
+        signal.signal(signal.SIGTERM, self._on_sigterm)
+        self._vitals.start()
+        # The two seconds that importing ADK takes pass while the thread above connects.
+        from triage_agent.attempt.ending import Ending
+
+        try:
+            return asyncio.run(self._work())
+        except TriageError as error:
+            return Ending.of_error(error)
+        finally:
+            self._ended = True
+            self._vitals.stop()
+
+    async def _work(self) -> "Ending":
+        from triage_agent.apps import load_app
+        from triage_agent.attempt.working import Interruptions, work
+        from triage_agent.replay.gate import Gate
+
+        loaded = _attempted(lambda: load_app(self._settings.app))
+        loop = asyncio.get_running_loop()
+        interruptions = Interruptions(gate=Gate(), fenced=asyncio.Event())
+
+        def look() -> None:
+            if self._handoff.is_set():
+                interruptions.gate.shut()
+            if self._fenced.is_set():
+                interruptions.fenced.set()
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(look)
+
+        self._tell = tell
+        look()
+        serial = await asyncio.to_thread(self._vitals.serial)
+        return await work(
+            self._settings,
+            serial=serial,
+            load=loaded.result,
+            interruptions=interruptions,
+            on_event=_log_event,
+        )
+
+    def _on_sigterm(self, _number: int, _frame: object) -> None:
+        self._vitals.tell_sigterm()
+        self._hand_off("sigterm")
+
+    def _hand_off(self, _reason: str) -> None:
+        self._handoff.set()
+        self._tell()
+
+    def _lose(self) -> None:
+        if not self._fenced.is_set():
+            self._fenced.set()
+            timer = threading.Timer(FENCED_PATIENCE_SECONDS, self._leave_unless_ended)
+            timer.daemon = True
+            timer.start()
+        self._tell()
+
+    def _leave_unless_ended(self) -> None:
+        if not self._ended:
+            _leave_at_once()
+
+
+def _attempted(load: Callable[[], "App"]) -> "Future[App]":
+    """Load now, and keep what that raises for whoever asks for the result."""
+    loaded: Future[App] = Future()
+    try:
+        loaded.set_result(load())
+    except TriageError as error:
+        loaded.set_exception(error)
+    return loaded
+
+
+def _log_event(event: "Event") -> None:
+    logger.info("event stored", extra={"action": "event", "author": event.author, "event": event.id})
+
+
+def _leave_at_once() -> None:
+    """End the process without its threads: nothing that they still do may matter to anybody."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(ExitCode.FENCED)
+
+
+def _write(path: str | None, line: str) -> None:
+    if path is None:
+        return
+    try:
+        Path(path).write_text(line, encoding="utf-8")
+    except OSError as error:
+        logger.warning("no termination message", extra={"action": "end", "error": str(error)})

@@ -1,0 +1,147 @@
+"""Signs of life: a thread that holds the attempt's lock, sends its heartbeat, and hears what is asked of it.
+
+A thread of its own with an event loop of its own, since a tool may block the run's.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Final
+
+import psutil
+
+from triage_agent.attempt.settings import AttemptSettings
+from triage_contract.database.direct import DirectConnection
+from triage_contract.exceptions import AlreadyClaimedError, DatabaseUnreachableError, FencedError, TriageError
+from triage_contract.names import Channel
+
+logger = logging.getLogger(__name__)
+
+_SERIAL: Final = "SELECT triage.serial_of($1, $2) AS serial"
+_HEARTBEAT: Final = "SELECT * FROM triage.heartbeat($1, $2, $3, $4)"
+
+
+class Vitals(threading.Thread):
+    """Runs from before the claim to the end of the process.
+
+    ``on_handoff`` is called with the reason once a hand-off is asked for, ``on_fenced`` once the attempt is not the
+    current one any more; both in this thread.
+    """
+
+    def __init__(
+        self,
+        settings: AttemptSettings,
+        *,
+        on_handoff: Callable[[str], None],
+        on_fenced: Callable[[], None],
+    ) -> None:
+        super().__init__(name="triage-vitals", daemon=True)
+        self._settings = settings
+        self._on_handoff = on_handoff
+        self._on_fenced = on_fenced
+        self._serial: Future[int] = Future()
+        self._process = psutil.Process()
+        self._loop = asyncio.new_event_loop()
+        self._beat = asyncio.Event()
+        self._sigterm = False
+        self._stopping = False
+
+    def serial(self) -> int:
+        """Wait for the attempt's serial; the lock is held then, where there is a way past the pooler.
+
+        Raises:
+            FencedError: the database knows no such attempt.
+            AlreadyClaimedError: a live process of the same attempt holds the lock.
+            DatabaseUnreachableError: nobody answers.
+        """
+        return self._serial.result()
+
+    def tell_sigterm(self) -> None:
+        """Note in the attempt's row, at once, that the process was asked to end. Safe in a signal handler."""
+        self._sigterm = True
+        self._loop.call_soon_threadsafe(self._beat.set)
+
+    def stop(self) -> None:
+        """End the thread, and with it the lock; waits for it a moment."""
+        self._stopping = True
+        with suppress(RuntimeError):  # the loop is closed already
+            self._loop.call_soon_threadsafe(self._beat.set)
+        self.join(timeout=2.0)
+
+    def run(self) -> None:
+        """Live; the thread's body."""
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            try:
+                runner.run(self._live())
+            except TriageError as error:
+                if self._serial.done():
+                    logger.error("signs of life ended", extra={"action": "heartbeat", "error": str(error)})
+                else:
+                    self._serial.set_exception(error)
+
+    async def _live(self) -> None:
+        settings = self._settings
+        connection = await self._connect()
+        serial = await self._find(connection)
+        if settings.database.direct_dsn is not None and not await connection.try_life_lock(serial):
+            raise AlreadyClaimedError(f"another process of attempt {settings.epoch} is alive")
+        self._serial.set_result(serial)
+        while not self._stopping:
+            try:
+                await self._beats(connection, serial)
+                await connection.close()
+            except DatabaseUnreachableError as error:
+                logger.warning("heartbeat failed", extra={"action": "heartbeat", "error": str(error)})
+                connection = await self._reconnect(serial)
+
+    async def _beats(self, connection: DirectConnection, serial: int) -> None:
+        settings = self._settings
+        while not self._stopping:
+            self._beat.clear()
+            row = await connection.fetch_one(
+                _HEARTBEAT, serial, settings.token, self._process.memory_info().rss, self._sigterm
+            )
+            if row is None or not row["is_current"]:
+                self._on_fenced()
+            elif row["handoff_reason"] is not None:
+                self._on_handoff(row["handoff_reason"])
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._beat.wait(), settings.heartbeat_seconds)
+
+    async def _connect(self) -> DirectConnection:
+        settings = self._settings
+        connection = await DirectConnection.open(
+            settings.database, application=f"triage-vitals/{settings.run_id}"
+        )
+        if settings.database.direct_dsn is not None:
+            await connection.listen(Channel.HANDOFF, self._heard)
+        connection.on_lost(self._beat.set)
+        return connection
+
+    async def _reconnect(self, serial: int) -> DirectConnection:
+        while True:
+            try:
+                connection = await self._connect()
+                if self._settings.database.direct_dsn is not None:
+                    await connection.try_life_lock(
+                        serial
+                    )  # Postgres may not know yet that the old one is gone
+                return connection
+            except DatabaseUnreachableError:
+                await asyncio.sleep(self._settings.heartbeat_seconds)
+
+    async def _find(self, connection: DirectConnection) -> int:
+        settings = self._settings
+        row = await connection.fetch_one(_SERIAL, settings.run_id, settings.epoch)
+        if row is None or row["serial"] is None:
+            raise FencedError(
+                f"the database at {settings.database} knows no attempt {settings.epoch} of run {settings.run_id}"
+            )
+        return int(row["serial"])
+
+    def _heard(self, payload: str) -> None:
+        if self._serial.done() and payload == str(self._serial.result()):
+            self._beat.set()

@@ -1,0 +1,173 @@
+"""The command `triage`: an attempt in a pod, and the docs-triage agent by hand."""
+
+import asyncio
+import logging
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, NoReturn
+
+import click
+from pythonjsonlogger.json import JsonFormatter
+
+from triage_contract.exceptions import TriageError
+from triage_contract.names import DocsEnv
+from triage_contract.states import Outcome
+
+if TYPE_CHECKING:
+    from triage_agent.attempt.ending import Ending
+    from triage_agent.docs_triage.settings import DocsSettings
+    from triage_agent.hand.running import HandOptions
+
+DEFAULT_DATABASE: Final = "sqlite:///triage.db"
+
+SQLITE_LIMITS: Final = (
+    "SQLite keeps no fence and no journal: run one process at a time, and use Postgres for more."
+)
+
+# What these say at INFO is about each of their requests; people look for the lines about a run.
+_CHATTY: Final = ("google_adk", "google_genai", "httpx")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="triage-operator")
+def main() -> None:
+    """Run documentation triage, and go on with runs that were lost."""
+
+
+@main.command()
+def attempt() -> None:
+    """Work on one attempt of a run: what an agent pod runs. All settings come from the environment."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    _hush()
+    from triage_agent.attempt.process import run_attempt
+
+    sys.exit(run_attempt(os.environ))
+
+
+def _by_hand(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that `start` and `resume` share."""
+    options = (
+        click.option(
+            "--database",
+            envvar=DocsEnv.DB,
+            default=DEFAULT_DATABASE,
+            show_default=True,
+            show_envvar=True,
+            help="postgresql://… (fenced and journaled), or sqlite:///FILE (neither).",
+        ),
+        click.option(
+            "--model",
+            envvar=DocsEnv.MODEL,
+            show_envvar=True,
+            help="gemini-…, a LiteLLM name such as ollama_chat/qwen3, record:FILE:NAME or replay:FILE.",
+        ),
+        click.option(
+            "--tracker",
+            envvar=DocsEnv.TRACKER,
+            show_envvar=True,
+            help="`postgres` or `file:PATH`.  [default: postgres on Postgres, else file:issues.json]",
+        ),
+        click.option(
+            "--docs",
+            envvar=DocsEnv.PATH,
+            show_envvar=True,
+            help="Folder of Markdown pages.  [default: four pages that come with the package]",
+        ),
+        click.option(
+            "--no-idempotency-key",
+            is_flag=True,
+            help="File issues without a key, to see the duplicate that the key prevents.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@main.command()
+@click.argument("report")
+@click.option(
+    "--crash-after-write",
+    is_flag=True,
+    help="Die as if killed right after the issue is filed, with nothing more stored (exit status 137).",
+)
+@_by_hand
+def start(report: str, crash_after_write: bool, **options: Any) -> None:
+    """Start a run about REPORT: a text, or `-` for standard input. Prints its events, one a line."""
+    report = sys.stdin.read() if report == "-" else report
+    if not report.strip():
+        _fail("the report is empty")
+
+    def begin(settings: "DocsSettings", hand: "HandOptions") -> Any:
+        from triage_agent.hand import running
+
+        return running.start(settings, hand, report)
+
+    _run(begin, crash_after_write=crash_after_write, **options)
+
+
+@main.command()
+@click.argument("session")
+@click.argument("invocation")
+@_by_hand
+def resume(session: str, invocation: str, **options: Any) -> None:
+    """Go on with INVOCATION of SESSION, as `triage start` printed them."""
+
+    def begin(settings: "DocsSettings", hand: "HandOptions") -> Any:
+        from triage_agent.hand import running
+
+        return running.resume(settings, hand, session, invocation)
+
+    _run(begin, crash_after_write=False, **options)
+
+
+def _run(
+    begin: Callable[["DocsSettings", "HandOptions"], Any],
+    *,
+    database: str,
+    model: str | None,
+    tracker: str | None,
+    docs: str | None,
+    no_idempotency_key: bool,
+    crash_after_write: bool,
+) -> None:
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    _hush()
+    from triage_agent.docs_triage.settings import DocsSettings
+    from triage_agent.hand.running import HandOptions
+
+    given: dict[str, str | None] = {
+        DocsEnv.DB: database,
+        DocsEnv.MODEL: model,
+        DocsEnv.TRACKER: tracker,
+        DocsEnv.PATH: docs,
+    }
+    environment = {**os.environ, **{name: value for name, value in given.items() if value is not None}}
+    sqlite = database.startswith("sqlite:")
+    if sqlite:
+        click.echo(SQLITE_LIMITS, err=True)
+    hand = HandOptions(
+        sqlite_url=database.replace("sqlite:", "sqlite+aiosqlite:", 1) if sqlite else None,
+        keyed=not no_idempotency_key,
+        crash_after_write=crash_after_write,
+        say=click.echo,
+    )
+    try:
+        ending: Ending = asyncio.run(begin(DocsSettings.from_environment(environment), hand))
+    except TriageError as error:
+        _fail(str(error))
+    if ending.outcome is not Outcome.FINISHED:
+        _fail(ending.message)
+
+
+def _fail(message: str) -> NoReturn:
+    click.echo(f"triage: {message}", err=True)
+    sys.exit(1)
+
+
+def _hush() -> None:
+    for name in _CHATTY:
+        logging.getLogger(name).setLevel(logging.WARNING)

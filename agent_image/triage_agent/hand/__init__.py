@@ -1,0 +1,1 @@
+"""Running the docs-triage agent by hand: `triage start` and `triage resume`, on Postgres or SQLite."""

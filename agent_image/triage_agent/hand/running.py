@@ -1,0 +1,81 @@
+"""One run by hand, on whatever database it was asked for."""
+
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any
+
+from google.adk.apps.app import App
+from google.adk.events.event import Event
+
+from triage_agent.attempt.ending import Ending
+from triage_agent.docs_triage.agent import build_app
+from triage_agent.docs_triage.settings import DocsSettings
+from triage_agent.hand import postgres, sqlite
+from triage_agent.hand.printing import event_lines
+from triage_contract.database.rows import RunRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HandOptions:
+    """How a run by hand differs from one in a pod. ``say`` prints one line."""
+
+    sqlite_url: str | None
+    keyed: bool
+    crash_after_write: bool
+    say: Callable[[str], None]
+
+
+def start(settings: DocsSettings, options: HandOptions, report: str) -> Coroutine[Any, Any, Ending]:
+    """Start a run about a report."""
+    app = _build(settings, options)
+    if options.sqlite_url is not None:
+        run = sqlite.SqliteRun(url=options.sqlite_url, app=app, on_event=_printer(options))
+        return sqlite.start(run, report, lambda session, invocation: _say_ids(options, session, invocation))
+
+    def started(run: RunRow) -> None:
+        _say_ids(options, run.session.session_id, run.invocation_id)
+
+    return postgres.start(_on_postgres(settings, options, app), report, started)
+
+
+def resume(
+    settings: DocsSettings, options: HandOptions, session: str, invocation: str
+) -> Coroutine[Any, Any, Ending]:
+    """Go on with an invocation; the coroutine raises RefusedError where there is nothing to go on with."""
+    app = _build(settings, options)
+    if options.sqlite_url is not None:
+        run = sqlite.SqliteRun(url=options.sqlite_url, app=app, on_event=_printer(options))
+        return sqlite.resume(run, session, invocation)
+    return postgres.resume(_on_postgres(settings, options, app), session, invocation)
+
+
+def _build(settings: DocsSettings, options: HandOptions) -> App:
+    after_write = _die if options.crash_after_write else lambda: None
+    return build_app(settings, keyed=options.keyed, after_write=after_write)
+
+
+def _on_postgres(settings: DocsSettings, options: HandOptions, app: App) -> postgres.HandSettings:
+    assert settings.database is not None
+    return postgres.HandSettings(
+        database=settings.database, load=lambda: app, app_name=app.name, on_event=_printer(options)
+    )
+
+
+def _printer(options: HandOptions) -> Callable[[Event], None]:
+    def print_event(event: Event) -> None:
+        for line in event_lines(event):
+            options.say(line)
+
+    return print_event
+
+
+def _say_ids(options: HandOptions, session: str, invocation: str) -> None:
+    options.say(f"session {session}")
+    options.say(f"invocation {invocation}")
+
+
+def _die() -> None:
+    """End with the status of a killed process: no handler runs, no buffer is written, nothing more is stored."""
+    os._exit(128 + signal.SIGKILL)

@@ -1,0 +1,78 @@
+"""What the plugin needs of a journal. `triage_agent.attempt.record` keeps one in Postgres."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from triage_contract.states import CallState, ToolKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BegunCall:
+    """The answer to beginning a call: run it, or take what an earlier attempt left.
+
+    ``result`` and ``actions`` are set where ``is_begun`` is False.
+    """
+
+    is_begun: bool
+    result: Mapping[str, Any] | None
+    actions: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredReply:
+    """A journaled model reply: its key, and ADK's ``LlmResponse`` as JSON."""
+
+    key: str
+    reply: Mapping[str, Any]
+
+
+class Journal(Protocol):
+    """A record of model replies and tool calls that outlives the process."""
+
+    async def begin_call(
+        self, call_id: str, *, tool: str, kind: ToolKind, args: Mapping[str, Any]
+    ) -> BegunCall:
+        """Note a call as begun before it runs, or give the result that it has."""
+
+    async def end_call(
+        self,
+        call_id: str,
+        *,
+        state: CallState,
+        result: Mapping[str, Any],
+        actions: Mapping[str, Any],
+        is_duplicate: bool,
+    ) -> None:
+        """Note what became of a begun call. ``is_duplicate``: the tracker said that it had done this before."""
+
+    async def store_reply(
+        self, key: str, reply: Mapping[str, Any], *, prompt_tokens: int, output_tokens: int
+    ) -> None:
+        """Keep a model reply under a new key, with the tokens that it cost."""
+
+
+class NoJournal:
+    """Remembers nothing: by hand on SQLite, only the tracker's key suppresses a duplicate."""
+
+    async def begin_call(
+        self, call_id: str, *, tool: str, kind: ToolKind, args: Mapping[str, Any]
+    ) -> BegunCall:
+        """Let every call run."""
+        return BegunCall(is_begun=True, result=None, actions=None)
+
+    async def end_call(
+        self,
+        call_id: str,
+        *,
+        state: CallState,
+        result: Mapping[str, Any],
+        actions: Mapping[str, Any],
+        is_duplicate: bool,
+    ) -> None:
+        """Forget it."""
+
+    async def store_reply(
+        self, key: str, reply: Mapping[str, Any], *, prompt_tokens: int, output_tokens: int
+    ) -> None:
+        """Forget it."""
