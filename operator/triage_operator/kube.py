@@ -285,13 +285,13 @@ def _delay(state: RetryCallState) -> float:
 
 async def _load(settings: KubeSettings) -> Configuration:
     configuration = Configuration()
-    in_cluster = settings.kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ
+    in_cluster = settings.config is None and "KUBERNETES_SERVICE_HOST" in os.environ
     try:
         if in_cluster:
             load_incluster_config(client_configuration=configuration)  # type: ignore[no-untyped-call]
         else:
             await load_kube_config(  # type: ignore[no-untyped-call]
-                config_file=settings.kubeconfig, context=settings.context, client_configuration=configuration
+                config_file=settings.config, context=settings.context, client_configuration=configuration
             )
     except (ConfigException, OSError, ValueError) as error:
         raise KubeConfigError(f"no way to the API server: {error}") from error

@@ -1,6 +1,8 @@
 """Settings in frozen groups: read once at the start, passed down."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+from triage_contract.database.url import Pooler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,7 +55,7 @@ class DecidingSettings:
 class KubeSettings:
     """How the API server is reached."""
 
-    kubeconfig: str | None = None
+    config: str | None = None
     """Path of a kubeconfig. None: the pod's service account, else the user's kubeconfig."""
 
     context: str | None = None
@@ -97,3 +99,74 @@ class LeaseSettings:
 
     release_seconds: float = 3.0
     """For giving the Lease back at the end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconcilingSettings:
+    """How the operator goes about its runs."""
+
+    workers: int = 16
+    """Runs that are worked on at once. Each waits for the API server or the database most of the time."""
+
+    retry_seconds: float = 0.25
+    """Before the second try of a pass that failed; doubled for each further one, and jittered."""
+
+    retry_max_seconds: float = 30.0
+    """Longest wait between two tries of a pass."""
+
+    sweep_seconds: float = 20.0
+    """Between two comparisons of what should be with what is. Watches only make it faster."""
+
+    resync_seconds: float = 600.0
+    """Between two passes over every unfinished run, whether anything seems to have changed or not."""
+
+    look_seconds: float = 0.25
+    """Between two looks at the locks of all attempts: one query, whatever their number."""
+
+    reconnect_seconds: float = 1.0
+    """Before the database is tried again, by what listens and looks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatabaseSettings:
+    """The database, as the operator reaches it: as the owner of the schema, or with its rights."""
+
+    url: str = field(repr=False)
+    """``postgresql://user:password@host:port/database``. A secret: give it by the environment."""
+
+    direct_url: str | None = field(default=None, repr=False)
+    """A URL past a pooler, for LISTEN; None: the same URL, or no LISTEN where a pooler is in the way."""
+
+    pooler: Pooler = Pooler.NONE
+    """What stands between: ``none``, or ``transaction`` for a pooler in transaction mode."""
+
+    pool_size: int = 8
+    """Connections that are kept. Half as many as workers, who wait for the API server as well."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServingSettings:
+    """Where metrics and health are served: ``/metrics``, ``/healthz`` and ``/readyz``."""
+
+    host: str = "0.0.0.0"  # noqa: S104
+    """Address to serve on; a pod is scraped from outside."""
+
+    port: int = 8080
+    """Port to serve on; 0: any free one."""
+
+    stale_seconds: float = 120.0
+    """Without a sweep or a word on a watch, until liveness turns red, and the operator is started again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """All settings. ``namespaces`` empty: all are watched. ``cluster_id`` None: the UID of ``kube-system``."""
+
+    namespaces: tuple[str, ...]
+    cluster_id: str | None
+    database: DatabaseSettings
+    kube: KubeSettings
+    lease: LeaseSettings
+    serving: ServingSettings
+    reconciling: ReconcilingSettings
+    deciding: DecidingSettings

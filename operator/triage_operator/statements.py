@@ -154,8 +154,9 @@ FROM triage.runs r LEFT JOIN LATERAL (
     WHERE a.run_id = r.id ORDER BY a.epoch DESC LIMIT 1
 ) newest ON true
 WHERE r.cluster_id = :cluster_id AND r.state = 'active'
+    AND (CAST(:namespace AS text) IS NULL OR (r.namespace = :namespace AND r.name = :name))
 """)
-"""The runs of this cluster that are not over, each with its newest attempt."""
+"""The runs of this cluster that are not over, or those of one name, each with its newest attempt."""
 
 LOOK: Final = text("""
 SELECT clock_timestamp() AS now,

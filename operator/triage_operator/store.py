@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage_contract.database.engine import open_engine, translated
 from triage_contract.database.fence import NewAttempt, OpenedAttempt, close_fence, open_attempt
-from triage_contract.database.history import judge
+from triage_contract.database.judging import judge
 from triage_contract.database.rows import (
     AttemptRow,
     FenceRow,
@@ -111,6 +111,11 @@ class Store:
         """Where the database is."""
         return self._url
 
+    async def attempts(self, run_id: UUID) -> tuple[AttemptRow, ...]:
+        """Read a run's attempts, the oldest first."""
+        async with self._reading() as connection:
+            return await read_attempts(connection, run_id)
+
     async def read(self, run: RunRow) -> Records:
         """Read all about a run in one connection; ``run`` is its row as it would be recorded."""
         async with self._reading() as connection:
@@ -204,10 +209,13 @@ class Store:
             recorded=recorded,
         )
 
-    async def active_runs(self) -> tuple[ActiveRun, ...]:
-        """Read the runs of this cluster that are not over."""
+    async def active_runs(self, key: RunKey | None = None) -> tuple[ActiveRun, ...]:
+        """Read the runs of this cluster that are not over, or those of one name: more than one where a run was
+        deleted and made again."""
+        namespace, name = key or (None, None)
         async with self._reading() as connection:
-            rows = await connection.execute(statements.ACTIVE_RUNS, {"cluster_id": self._cluster_id})
+            params = {"cluster_id": self._cluster_id, "namespace": namespace, "name": name}
+            rows = await connection.execute(statements.ACTIVE_RUNS, params)
             return tuple(
                 ActiveRun(
                     row=RunRow.from_mapping(dict(row)), epoch=row["epoch"], open_serial=row["open_serial"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.kube import Cluster, a_cluster
+from support.operated import Cluster, a_cluster
 from triage_local.apiserver.faults import Answer
 from triage_operator.exceptions import KubeConflictError
 from triage_operator.kube import Kube, Object

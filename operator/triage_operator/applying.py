@@ -1,0 +1,238 @@
+"""Applying: the effects of one action.
+
+Each effect is safe to repeat, and each order of steps is safe to break off anywhere: what was done shows in the next
+snapshot, and the next decision goes on from there.
+"""
+
+import logging
+from typing import Final, assert_never
+
+from triage_contract.database.fence import NewAttempt
+from triage_contract.states import Outcome, RunState
+from triage_operator.actions import (
+    Action,
+    CreatePod,
+    DeletePod,
+    DeleteRun,
+    EndAttempt,
+    EndRun,
+    FillCause,
+    OpenAttempt,
+    RequestHandoff,
+    Wait,
+)
+from triage_operator.exceptions import KubeConflictError, KubeRefusedError
+from triage_operator.identity import run_row
+from triage_operator.kube import Kube
+from triage_operator.manifests import build_pod
+from triage_operator.naming import next_name, pod_name
+from triage_operator.reasons import Reason
+from triage_operator.sightings import belongs, epoch_of
+from triage_operator.snapshot import Refusal, Snapshot
+from triage_operator.steps import Checkpoint, Step, go_on
+from triage_operator.store import ActiveRun, End, Store
+
+_OVER_QUOTA: Final = "exceeded quota"
+"""In the API server's words when a pod does not fit a ResourceQuota."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Applier:
+    """Has the effects. ``refusals`` are the pods that the API server refused, by serial; shared with gathering."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        store: Store,
+        *,
+        cluster_id: str,
+        refusals: dict[int, Refusal],
+        heartbeat_seconds: float,
+        checkpoint: Checkpoint = go_on,
+    ) -> None:
+        self._kube = kube
+        self._store = store
+        self._cluster_id = cluster_id
+        self._heartbeat_seconds = heartbeat_seconds
+        self._refusals = refusals
+        self._checkpoint = checkpoint
+
+    async def apply(self, snapshot: Snapshot, action: Action) -> None:
+        """Have the effects of an action that was decided on the snapshot.
+
+        Raises:
+            EpochMovedError, SessionBusyError, KubeConflictError: the snapshot is out of date: observe again.
+            KubeUnavailableError, DatabaseUnreachableError: the action may have been applied in part.
+        """
+        match action:
+            case Wait():
+                pass
+            case OpenAttempt():
+                await self._open_attempt(snapshot, action)
+            case CreatePod():
+                await self._create_recorded_pod(snapshot, action)
+            case EndAttempt():
+                await self._end_attempt(snapshot, action)
+            case FillCause():
+                await self._store.fill_cause(_end(action, Outcome.LOST))
+            case RequestHandoff():
+                await self._store.request_handoff(action.serial, reason=action.cause)
+            case DeletePod():
+                await self._kube.delete_pod(snapshot.run.metadata.namespace, action.name, uid=action.uid)
+            case EndRun():
+                await self._end_run(snapshot, action)
+            case DeleteRun():
+                metadata = snapshot.run.metadata
+                await self._kube.delete_run(metadata.namespace, metadata.name, uid=metadata.uid)
+            case _:
+                assert_never(action)
+
+    async def end_gone(self, gone: ActiveRun) -> None:
+        """End the row of a run whose object is gone, so that nothing of it is written or begun any more."""
+        message = "The TriageRun was deleted."
+        if gone.epoch is not None:
+            await self._store.close_fence(gone.row.session, gone.epoch)
+            await self._checkpoint(Step.FENCE_CLOSED)
+        if gone.open_serial is not None:
+            end = End(
+                serial=gone.open_serial,
+                outcome=Outcome.CANCELLED,
+                cause=None,
+                counted=False,
+                exit_code=None,
+                message=message,
+            )
+            await self._store.end_attempt(end)
+            await self._checkpoint(Step.ATTEMPT_ENDED)
+        await self._store.end_run(
+            gone.row,
+            state=RunState.CANCELLED,
+            reason=Reason.DELETED,
+            recorded=f"{Reason.DELETED}: {message}",
+        )
+        await self._checkpoint(Step.RUN_ENDED)
+        _logger.info(
+            "ended a deleted run",
+            extra={"action": "end_run", "namespace": gone.row.namespace, "run": gone.row.name},
+        )
+
+    async def note_pod(self, snapshot: Snapshot) -> None:
+        """Record what the open attempt's pod says of itself and its row does not yet hold."""
+        attempt = snapshot.open_attempt
+        pod = None if attempt is None else snapshot.pods.get(attempt.epoch)
+        if attempt is None or pod is None:
+            return
+        if attempt.pod_uid is None:
+            await self._store.record_pod(attempt.serial, pod_uid=pod["metadata"]["uid"])
+        node = pod["spec"].get("nodeName")
+        if attempt.node is None and node is not None:
+            await self._store.record_node(attempt.serial, node=node)
+
+    async def _open_attempt(self, snapshot: Snapshot, action: OpenAttempt) -> None:
+        run, agent = snapshot.run, snapshot.agent
+        assert agent is not None
+        name = pod_name(run.metadata.name, run.metadata.uid, action.observed_epoch + 1)
+        opened = await self._store.open_attempt(
+            snapshot.row or run_row(run, self._cluster_id),
+            observed_epoch=action.observed_epoch,
+            attempt=NewAttempt(
+                pod=name, image=agent.spec.image, memory_limit_bytes=action.memory_limit_bytes
+            ),
+        )
+        await self._checkpoint(Step.ATTEMPT_RECORDED)
+        await self._create_pod(
+            snapshot,
+            name=name,
+            serial=opened.serial,
+            epoch=opened.epoch,
+            token=opened.token,
+            memory_limit_bytes=action.memory_limit_bytes,
+        )
+
+    async def _create_recorded_pod(self, snapshot: Snapshot, action: CreatePod) -> None:
+        attempt, fence = snapshot.open_attempt, snapshot.fence
+        assert attempt is not None
+        assert fence is not None
+        if fence.token is None:
+            return  # somebody closed the fence in the meantime: observe again
+        name = attempt.pod or pod_name(snapshot.run.metadata.name, snapshot.run.metadata.uid, attempt.epoch)
+        if action.next_name:
+            name = next_name(name)
+            await self._store.rename_pod(attempt.serial, pod=name)
+            await self._checkpoint(Step.POD_RENAMED)
+        await self._create_pod(
+            snapshot,
+            name=name,
+            serial=attempt.serial,
+            epoch=attempt.epoch,
+            token=fence.token,
+            memory_limit_bytes=attempt.memory_limit_bytes,
+        )
+
+    async def _create_pod(
+        self,
+        snapshot: Snapshot,
+        *,
+        name: str,
+        serial: int,
+        epoch: int,
+        token: str,
+        memory_limit_bytes: int | None,
+    ) -> None:
+        agent, metadata = snapshot.agent, snapshot.run.metadata
+        assert agent is not None
+        pod = build_pod(
+            snapshot.run,
+            agent,
+            name=name,
+            epoch=epoch,
+            token=token,
+            memory_limit_bytes=memory_limit_bytes,
+            heartbeat_seconds=self._heartbeat_seconds,
+        )
+        try:
+            made = await self._kube.create_pod(metadata.namespace, pod)
+        except KubeConflictError:
+            standing = await self._kube.get_pod(metadata.namespace, name)
+            if standing is None or not (belongs(standing, metadata.uid) and epoch_of(standing) == epoch):
+                # Another's pod: the next snapshot shows it, and the next decision takes another name.
+                return
+            made = standing
+        except KubeRefusedError as refused:
+            self._refusals[serial] = Refusal(
+                message=str(refused), at=snapshot.now, passing=_OVER_QUOTA in str(refused)
+            )
+            return
+        self._refusals.pop(serial, None)
+        await self._checkpoint(Step.POD_CREATED)
+        await self._store.record_pod(serial, pod_uid=made["metadata"]["uid"])
+        await self._checkpoint(Step.POD_RECORDED)
+
+    async def _end_attempt(self, snapshot: Snapshot, action: EndAttempt) -> None:
+        assert snapshot.row is not None
+        await self._store.close_fence(snapshot.row.session, action.epoch)
+        await self._checkpoint(Step.FENCE_CLOSED)
+        await self._store.end_attempt(_end(action, action.outcome))
+        self._refusals.pop(action.serial, None)
+        await self._checkpoint(Step.ATTEMPT_ENDED)
+
+    async def _end_run(self, snapshot: Snapshot, action: EndRun) -> None:
+        await self._store.end_run(
+            snapshot.row or run_row(snapshot.run, self._cluster_id),
+            state=action.state,
+            reason=action.reason,
+            recorded=action.recorded,
+        )
+        await self._checkpoint(Step.RUN_ENDED)
+
+
+def _end(action: EndAttempt | FillCause, outcome: Outcome) -> End:
+    return End(
+        serial=action.serial,
+        outcome=outcome,
+        cause=action.cause,
+        counted=action.counted,
+        exit_code=action.exit_code,
+        message=action.message,
+    )

@@ -1,0 +1,115 @@
+"""``triage-operator``: run the operator, prepare what it needs, and check that it is there."""
+
+import asyncio
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import click
+import yaml
+
+from triage_contract.api.crds import AGENT, RUN, build_crd
+from triage_contract.database.migrating import migrate as migrate_database
+from triage_contract.database.url import DatabaseUrl
+from triage_contract.exceptions import TriageError
+from triage_operator.checking import Finding, check_cluster, check_database
+from triage_operator.logs import LogFormat, set_up_logging
+from triage_operator.options import PREFIX, build, build_all, taking
+from triage_operator.running import run as run_operator
+from triage_operator.settings import DatabaseSettings, KubeSettings, LeaseSettings
+
+_namespace = click.option(
+    "--namespace",
+    multiple=True,
+    envvar=f"{PREFIX}NAMESPACE",
+    show_envvar=True,
+    help="Namespace to watch; may be repeated, in the variable separated by blanks. Default: all.",
+)
+_log_format = click.option(
+    "--log-format",
+    type=click.Choice(LogFormat, case_sensitive=False),
+    default=LogFormat.JSON,
+    envvar=f"{PREFIX}LOG_FORMAT",
+    show_envvar=True,
+    show_default=True,
+    help="How logs are written, to standard error.",
+)
+_log_level = click.option(
+    "--log-level",
+    type=click.Choice(["debug", "info", "warning", "error"], case_sensitive=False),
+    default="info",
+    envvar=f"{PREFIX}LOG_LEVEL",
+    show_envvar=True,
+    show_default=True,
+    help="Least severe level that is logged.",
+)
+
+
+@click.group()
+def main() -> None:
+    """Finish AI agent runs that lost their pod."""
+
+
+@main.command()
+@_namespace
+@click.option(
+    "--cluster-id",
+    envvar=f"{PREFIX}CLUSTER_ID",
+    show_envvar=True,
+    help="Tells this cluster's runs in the database from others'. Default: the UID of namespace kube-system.",
+)
+@_log_format
+@_log_level
+@taking("database", "kube", "lease", "serving", "reconciling", "deciding")
+def run(**values: Any) -> None:
+    """Run the operator until SIGTERM."""
+    set_up_logging(values["log_format"], values["log_level"])
+    try:
+        asyncio.run(run_operator(build_all(values)))
+    except TriageError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command()
+def crds() -> None:
+    """Print the custom resource definitions, for kubectl apply -f -."""
+    click.echo(
+        yaml.safe_dump_all(map(build_crd, (RUN, AGENT)), sort_keys=False, allow_unicode=True), nl=False
+    )
+
+
+@main.command()
+@taking("database")
+def migrate(**values: Any) -> None:
+    """Create or upgrade the database's schema. Safe to repeat, and to run twice at once."""
+    settings: DatabaseSettings = build("database", values)
+    try:
+        url = DatabaseUrl.parse(settings.url, direct_dsn=settings.direct_url, pooler=settings.pooler)
+        revision = asyncio.run(migrate_database(url))
+    except TriageError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"{url} is at revision {revision}")
+
+
+@main.command()
+@_namespace
+@taking("database", "kube", "lease")
+def check(**values: Any) -> None:
+    """Check database, schema, API server, resource definitions and permissions; exit 1 if anything is amiss."""
+    findings = asyncio.run(_check(values))
+    for finding in findings:
+        click.echo(f"{'ok' if finding.fault is None else 'FAULT'}  {finding.what}{_because(finding)}")
+    sys.exit(any(finding.fault is not None for finding in findings))
+
+
+async def _check(values: Mapping[str, Any]) -> list[Finding]:
+    kube: KubeSettings = build("kube", values)
+    lease: LeaseSettings = build("lease", values)
+    findings = [await check_database(build("database", values))]
+    async for finding in check_cluster(kube, lease, tuple(values["namespace"])):
+        findings.append(finding)
+    return findings
+
+
+def _because(finding: Finding) -> str:
+    return "" if finding.fault is None else f": {finding.fault}"

@@ -1,0 +1,144 @@
+"""Gathering: everything that a decision about one run depends on, read anew each time."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from triage_contract.api import TriageAgent, TriageRun, parse_agent, parse_run
+from triage_contract.database.rows import AttemptRow
+from triage_contract.exceptions import ApiError
+from triage_contract.states import Outcome
+from triage_operator.identity import run_row
+from triage_operator.kube import Kube, Object
+from triage_operator.lives import Lives
+from triage_operator.places import AgentKey, Places
+from triage_operator.sightings import Sightings, belongs, epoch_of
+from triage_operator.snapshot import Refusal, Snapshot
+from triage_operator.store import RunKey, Store
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """A run, its object as read, and its agent. ``agent`` None: none, or an unusable one; see ``agent_error``."""
+
+    key: RunKey
+    raw: Object
+    run: TriageRun
+    agent: TriageAgent | None
+    agent_error: str | None
+
+    @property
+    def agent_key(self) -> AgentKey:
+        """The agent that the run names."""
+        return AgentKey(self.key[0], self.run.spec.agent_ref.name)
+
+
+class Gatherer:
+    """Builds snapshots."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        store: Store,
+        *,
+        cluster_id: str,
+        lives: Lives,
+        places: Places,
+        sightings: Sightings,
+        refusals: Mapping[int, Refusal],
+    ) -> None:
+        self._kube = kube
+        self._store = store
+        self._cluster_id = cluster_id
+        self._lives = lives
+        self._places = places
+        self._sightings = sightings
+        self._refusals = refusals
+        self._settled: set[str] = set()
+
+    async def find(self, raw: Object) -> Found:
+        """Read a run's object, and look up its agent.
+
+        Raises:
+            ApiError: the run cannot be read; the message names the fields.
+        """
+        run = parse_run(raw)
+        agent: TriageAgent | None = None
+        error: str | None = None
+        stored = await self._kube.get_agent(run.metadata.namespace, run.spec.agent_ref.name)
+        if stored is not None:
+            try:
+                agent = parse_agent(stored)
+            except ApiError as unusable:
+                error = str(unusable)
+        key = (run.metadata.namespace, run.metadata.name)
+        return Found(key=key, raw=raw, run=run, agent=agent, agent_error=error)
+
+    async def gather(self, found: Found) -> Snapshot:
+        """Build the snapshot of a run."""
+        run = found.run
+        # Pods before rows: what an attempt wrote must not be older here than what its pod says of its end.
+        pods = await self._pods(run, await self._store.attempts(UUID(run.metadata.uid)))
+        records = await self._store.read(run_row(run, self._cluster_id))
+        newest = records.attempts[-1] if records.attempts else None
+        open_attempt = newest if newest is not None and newest.ended_at is None else None
+        ours = {epoch_of(pod): pod for pod in pods if belongs(pod, run.metadata.uid)}
+        last_words = self._sightings.last_words(found.key, run.metadata.uid)
+        return Snapshot(
+            now=records.now,
+            run=run,
+            agent=found.agent,
+            agent_error=found.agent_error,
+            row=records.row,
+            attempts=records.attempts,
+            fence=records.fence,
+            judgement=records.judgement,
+            calls=records.calls,
+            issue=records.issue,
+            pods=ours,
+            last_pods={epoch: pod for epoch, pod in last_words.items() if epoch not in ours},
+            foreign_pod=open_attempt is not None and _is_foreign(pods, ours, open_attempt),
+            refusal=None if open_attempt is None else self._refusals.get(open_attempt.serial),
+            node_unschedulable=False,
+            life=self._lives.sign(None if open_attempt is None else open_attempt.serial, records.now),
+            running=records.running,
+            ahead=self._places.ahead(found.agent_key, found.key, run.metadata.creation_timestamp),
+        )
+
+    async def _pods(self, run: TriageRun, attempts: tuple[AttemptRow, ...]) -> list[Object]:
+        """Read the pods that can still matter: the newest, and earlier ones until nothing is left to decide."""
+        wanted = [
+            attempt
+            for attempt in attempts
+            if attempt.pod is not None and (attempt is attempts[-1] or not self._is_settled(attempt))
+        ]
+        namespace = run.metadata.namespace
+        pods = await asyncio.gather(*(self._kube.get_pod(namespace, one.pod or "") for one in wanted))
+        for pod in pods:
+            if pod is not None:
+                self._sightings.pod(pod)
+        return [pod for pod in pods if pod is not None]
+
+    def _is_settled(self, attempt: AttemptRow) -> bool:
+        unknown = attempt.outcome is Outcome.LOST and attempt.cause is None
+        return attempt.pod_uid in self._settled and not unknown
+
+    def settle(self, snapshot: Snapshot) -> None:
+        """Take note of the pods about which nothing is left to decide, so that they need not be read again."""
+        for attempt in snapshot.attempts:
+            pod = snapshot.pods.get(attempt.epoch)
+            if attempt.ended_at is not None and attempt.pod_uid and (pod is None or _is_over(pod)):
+                self._settled.add(attempt.pod_uid)
+
+    def forget(self, attempts: Iterable[AttemptRow]) -> None:
+        """Forget the pods of a run that is gone."""
+        self._settled.difference_update(attempt.pod_uid for attempt in attempts if attempt.pod_uid)
+
+
+def _is_foreign(pods: Iterable[Object], ours: Mapping[int, Object], attempt: AttemptRow) -> bool:
+    return attempt.epoch not in ours and any(pod["metadata"]["name"] == attempt.pod for pod in pods)
+
+
+def _is_over(pod: Object) -> bool:
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")

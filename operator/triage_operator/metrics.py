@@ -1,0 +1,174 @@
+"""All metrics of the operator.
+
+Those about runs are counted in the database, in the transaction of what they count: they survive restarts, and
+only the leader exports them, so that a sum over all operators is right. Labels never name a run.
+"""
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+from prometheus_client.metrics_core import Metric
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
+
+from triage_contract.states import Phase
+from triage_operator.store import RECOVERY_BOUNDS
+
+Totals = Iterable[tuple[str, Mapping[str, object], float]]
+"""Counters as the database keeps them: name, labels, value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total:
+    """A counter of the database. ``name`` without ``triage_`` is its name there, ``_total`` is added here."""
+
+    name: str
+    help: str
+    labels: tuple[str, ...]
+
+
+COUNTERS: Final = (
+    Total(
+        name="attempts",
+        help="Attempts that ended, by outcome and by cause; the cause is empty where nothing was lost.",
+        labels=("namespace", "outcome", "cause"),
+    ),
+    Total(name="losses", help="Attempts that were lost, by cause.", labels=("namespace", "cause")),
+    Total(
+        name="resumes",
+        help="Pods made to go on with a run, by the cause of the attempt before.",
+        labels=("namespace", "cause"),
+    ),
+    Total(
+        name="resumes_refused",
+        help="Runs with a lost attempt that were ended instead of resumed, by reason.",
+        labels=("namespace", "reason"),
+    ),
+    Total(
+        name="runs_ended",
+        help="Runs that ended, by state and reason.",
+        labels=("namespace", "state", "reason"),
+    ),
+    Total(
+        name="duplicates_suppressed",
+        help="Repeated tool calls without a second effect, by tool and by what suppressed it.",
+        labels=("namespace", "tool", "where"),
+    ),
+)
+
+RECOVERY: Final = Total(
+    name="recovery_seconds",
+    help="Seconds from the detection of a loss to the next attempt's first durable write, by cause.",
+    labels=("namespace", "cause"),
+)
+
+GAUGES: Final = {
+    "leader": "1 for the operator that leads, 0 for one that stands by.",
+    "queue_depth": "Runs that wait for a worker.",
+    "sweep_age_seconds": "Seconds since the last complete comparison of what should be with what is.",
+    "look_age_seconds": "Seconds since the database last told the attempts' signs of life.",
+}
+"""What each operator says of itself, beside its watches and reconciles."""
+
+RECONCILE_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+
+class Metrics:
+    """One process's metrics."""
+
+    def __init__(self) -> None:
+        self._registry = CollectorRegistry()
+        self._runs = _RunMetrics()
+        self._registry.register(self._runs)
+        self._reconciles = Histogram(
+            "triage_reconcile_seconds",
+            "Seconds that a pass over one run took, by what was done.",
+            ("action",),
+            registry=self._registry,
+            buckets=RECONCILE_BOUNDS,
+        )
+        self._watches = Gauge(
+            "triage_watch_age_seconds",
+            "Seconds since the API server was last heard on a watch, by resource.",
+            ("resource",),
+            registry=self._registry,
+        )
+        self._values = {
+            name: Gauge(f"triage_{name}", text, registry=self._registry) for name, text in GAUGES.items()
+        }
+
+    @contextmanager
+    def reconciling(self) -> Iterator[Callable[[str], None]]:
+        """Measure a pass; call what this gives with the name of what was done."""
+        started = time.perf_counter()
+
+        def done(action: str) -> None:
+            self._reconciles.labels(action).observe(time.perf_counter() - started)
+
+        yield done
+
+    def read_at_scrape(self, name: str, value: Callable[[], float]) -> None:
+        """Export what a function gives at each scrape as one of ``GAUGES``."""
+        self._values[name].set_function(value)
+
+    def watch_age(self, resource: str, age_seconds: Callable[[], float]) -> None:
+        """Export the age of a watch."""
+        self._watches.labels(resource).set_function(age_seconds)
+
+    def export(self, totals: Totals, phases: Iterable[str]) -> bytes:
+        """Give the text of one scrape: with the counters of the database, and a phase for each run there is."""
+        self._runs.totals = totals
+        self._runs.phases = Counter(phases)
+        return generate_latest(self._registry)
+
+
+class _RunMetrics(Collector):
+    def __init__(self) -> None:
+        self.totals: Totals = ()
+        self.phases: Counter[str] = Counter()
+
+    def collect(self) -> Iterator[Metric]:
+        phases = GaugeMetricFamily("triage_runs", "TriageRuns that exist, by phase.", labels=("phase",))
+        for phase in Phase:
+            phases.add_metric((phase,), self.phases[phase])
+        yield phases
+        totals = tuple(self.totals)
+        for counter in COUNTERS:
+            family = CounterMetricFamily(f"triage_{counter.name}", counter.help, labels=counter.labels)
+            for name, labels, value in totals:
+                if name == counter.name:
+                    family.add_metric(_values(counter, labels), value)
+            yield family
+        yield _recovery(totals)
+
+
+def _recovery(totals: Totals) -> HistogramMetricFamily:
+    family = HistogramMetricFamily(f"triage_{RECOVERY.name}", RECOVERY.help, labels=RECOVERY.labels)
+    sums: dict[tuple[str, ...], float] = {}
+    buckets: dict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
+    for name, labels, value in totals:
+        if name == f"{RECOVERY.name}_sum":
+            sums[_values(RECOVERY, labels)] = value
+        elif name == f"{RECOVERY.name}_bucket":
+            buckets[_values(RECOVERY, labels)][_go_string(float(str(labels["le"])))] = value
+    bounds = [_go_string(bound) for bound in (*RECOVERY_BOUNDS, float("inf"))]
+    for values, counts in buckets.items():
+        # A bucket that nothing fell into has no row.
+        family.add_metric(
+            values, [(bound, counts.get(bound, 0.0)) for bound in bounds], sum_value=sums.get(values, 0.0)
+        )
+    return family
+
+
+def _go_string(number: float) -> str:
+    return str(floatToGoString(number))  # type: ignore[no-untyped-call]
+
+
+def _values(total: Total, labels: Mapping[str, object]) -> tuple[str, ...]:
+    return tuple(str(labels.get(label, "")) for label in total.labels)

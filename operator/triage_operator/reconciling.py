@@ -1,0 +1,225 @@
+"""Reconciling: one pass over one run. Gather, decide, apply one action, write the status once, then the Event."""
+
+import logging
+import random
+from datetime import UTC, datetime
+from typing import Final
+
+from triage_contract.api import RunCondition, RunStatus
+from triage_contract.exceptions import (
+    ApiError,
+    DatabaseUnreachableError,
+    EpochMovedError,
+    SchemaError,
+    SessionBusyError,
+    TriageError,
+)
+from triage_operator.actions import Action, DeleteRun, EndAttempt, EndRun, FillCause, OpenAttempt, Wait
+from triage_operator.announcing import Announcer
+from triage_operator.applying import Applier
+from triage_operator.deciding import decide
+from triage_operator.exceptions import KubeConflictError, KubeUnavailableError
+from triage_operator.gathering import Found, Gatherer
+from triage_operator.holding_up import held_up
+from triage_operator.kube import Kube, Object
+from triage_operator.metrics import Metrics
+from triage_operator.places import Places
+from triage_operator.queueing import WorkQueue
+from triage_operator.reasons import Reason
+from triage_operator.settings import DecidingSettings, ReconcilingSettings
+from triage_operator.sightings import Sightings
+from triage_operator.snapshot import Snapshot
+from triage_operator.status import build_status
+from triage_operator.steps import Checkpoint, Step, go_on
+from triage_operator.store import RunKey, Store
+
+_OUT_OF_DATE: Final = (EpochMovedError, SessionBusyError, KubeConflictError)
+"""Somebody else was faster: what was decided rests on what is no longer so."""
+
+MIN_WAIT_SECONDS: Final = 0.05
+"""Shortest wait until a time that a decision names, so that a clock that is a little off makes no busy loop."""
+
+_logger = logging.getLogger(__name__)
+
+
+class Reconciler:
+    """Brings runs forward, each by one action at a time."""
+
+    def __init__(
+        self,
+        kube: Kube,
+        store: Store,
+        *,
+        gatherer: Gatherer,
+        applier: Applier,
+        announcer: Announcer,
+        places: Places,
+        sightings: Sightings,
+        queue: WorkQueue[RunKey],
+        metrics: Metrics,
+        deciding: DecidingSettings,
+        settings: ReconcilingSettings,
+        checkpoint: Checkpoint = go_on,
+    ) -> None:
+        self._kube = kube
+        self._store = store
+        self._gatherer = gatherer
+        self._applier = applier
+        self._announcer = announcer
+        self._places = places
+        self._sightings = sightings
+        self._queue = queue
+        self._metrics = metrics
+        self._deciding = deciding
+        self._settings = settings
+        self._checkpoint = checkpoint
+        self._failures: dict[RunKey, int] = {}
+        self._last: dict[RunKey, Action] = {}
+
+    async def reconcile(self, key: RunKey) -> None:
+        """Make one pass over a run, and see to the next one. Raises nothing but cancellation."""
+        with self._metrics.reconciling() as done:
+            try:
+                done(await self._pass(key))
+            except _OUT_OF_DATE as error:
+                done("observe_again")
+                self._try_again(key, error, level=logging.DEBUG)
+            except (DatabaseUnreachableError, SchemaError) as error:
+                done("no_database")
+                self._try_again(key, error)
+            except KubeUnavailableError as error:
+                done("no_api_server")
+                self._try_again(key, error, at_least=error.retry_after_seconds or 0.0)
+            except TriageError as error:
+                done("refused")
+                self._try_again(key, error)
+            # The boundary of the queue: whatever is wrong with one run must not end the others.
+            except Exception as error:
+                done("error")
+                _logger.exception("a reconcile failed", extra=_about(key, "reconcile"))
+                self._try_again(key, error)
+            else:
+                self._failures.pop(key, None)
+
+    async def _pass(self, key: RunKey) -> str:
+        """Make one pass; give the name of what was done."""
+        raw = await self._kube.get_run(*key)
+        if raw is None or raw["metadata"].get("deletionTimestamp"):
+            await self._end_others(key, None)
+            self._sightings.forget(key)
+            self._places.forget(key)
+            return "gone"
+        uid = raw["metadata"]["uid"]
+        before = self._sightings.runs.get(key)
+        self._sightings.run(raw)
+        try:
+            if before is None or before.uid != uid:
+                await self._end_others(key, uid)
+            found = await self._gatherer.find(raw)
+            if found.agent is not None and found.agent.spec.concurrency.max_running is not None:
+                async with self._places.turn(found.agent_key):
+                    return await self._decide_and_apply(found)
+            return await self._decide_and_apply(found)
+        except ApiError as error:
+            await self._hold_up(raw, Reason.BAD_CONFIGURATION, str(error))
+            return "unreadable"
+        except (DatabaseUnreachableError, SchemaError) as error:
+            await self._hold_up(raw, Reason.DATABASE_UNREACHABLE, str(error))
+            raise
+
+    async def _decide_and_apply(self, found: Found) -> str:
+        snapshot = await self._gatherer.gather(found)
+        await self._applier.note_pod(snapshot)
+        action = decide(snapshot, self._deciding)
+        name = _name(action)
+        log = _logger.debug if isinstance(action, Wait) else _logger.info
+        log("decided", extra=_about(found.key, name) | _facts(snapshot, action))
+        await self._applier.apply(snapshot, action)
+        self._note_places(found, action)
+        if not isinstance(action, DeleteRun | FillCause):
+            await self._write_status(found, snapshot, action)
+        if isinstance(action, Wait):
+            self._gatherer.settle(snapshot)
+            if action.phase.terminal:
+                self._sightings.forget_words(found.key)
+            if action.until is not None:
+                delay = (action.until - snapshot.now).total_seconds()
+                self._queue.wake_after(found.key, max(delay, MIN_WAIT_SECONDS))
+        elif action == self._last.get(found.key):
+            # What is decided again unchanged had no effect so far: do not repeat it without end.
+            self._queue.wake_after(found.key, self._settings.retry_seconds)
+        else:
+            self._queue.wake(found.key)
+        self._last[found.key] = action
+        return name
+
+    async def _write_status(self, found: Found, snapshot: Snapshot, action: Action) -> None:
+        before, status = found.run.status, build_status(snapshot, action)
+        if status is not None and status != before:
+            self._sightings.run(await self._kube.write_status({**found.raw, "status": status.to_json()}))
+            await self._checkpoint(Step.STATUS_WRITTEN)
+        if status is None or not isinstance(action, Wait) or _reason(status) != _reason(before):
+            self._announcer.announce(
+                found.run, action=_name(action), reason=action.reason, message=action.message
+            )
+
+    async def _hold_up(self, raw: Object, reason: Reason, message: str) -> None:
+        """Show in the status what is in the way, where nothing else about the run can be said."""
+        status = held_up(raw, reason=reason, message=message, now=datetime.now(UTC))
+        if status != (raw.get("status") or {}):
+            self._sightings.run(await self._kube.write_status({**raw, "status": status}))
+
+    async def _end_others(self, key: RunKey, uid: str | None) -> None:
+        """End the rows of runs that had this name and are not ``uid``, the one that has it now; None: nobody has."""
+        for gone in await self._store.active_runs(key):
+            if str(gone.row.id) != uid:
+                await self._applier.end_gone(gone)
+
+    def _note_places(self, found: Found, action: Action) -> None:
+        created_at = found.run.metadata.creation_timestamp
+        agent = found.agent_key
+        if isinstance(action, EndRun) or (isinstance(action, Wait) and action.phase.terminal):
+            self._places.forget(found.key)
+        else:
+            queued = action.reason is Reason.QUEUED
+            self._places.note(agent, found.key, created_at, queued=queued)
+        if isinstance(action, EndAttempt | EndRun | OpenAttempt):
+            # A place is free, or the next in line has become another one.
+            following = self._places.next_in_line(agent)
+            if following is not None:
+                self._queue.wake(following)
+
+    def _try_again(
+        self, key: RunKey, error: Exception, *, level: int = logging.WARNING, at_least: float = 0.0
+    ) -> None:
+        failures = self._failures[key] = self._failures.get(key, 0) + 1
+        backoff = self._settings.retry_seconds * 2 ** min(failures - 1, 16)
+        delay = max(at_least, min(backoff, self._settings.retry_max_seconds) * random.uniform(0.5, 1.0))  # noqa: S311
+        _logger.log(
+            level, "trying again", extra=_about(key, "retry") | {"reason": str(error), "delay_seconds": delay}
+        )
+        self._queue.wake_after(key, delay)
+
+
+def _name(action: Action) -> str:
+    """Give an action's name as it is written in logs, Events and metrics: ``OpenAttempt``."""
+    return type(action).__name__
+
+
+def _about(key: RunKey, action: str) -> dict[str, object]:
+    return {"namespace": key[0], "run": key[1], "action": action}
+
+
+def _facts(snapshot: Snapshot, action: Action) -> dict[str, object]:
+    newest = snapshot.newest
+    return {
+        "epoch": None if newest is None else newest.epoch,
+        "cause": getattr(action, "cause", None),
+        "reason": action.reason,
+        "detail": action.message,
+    }
+
+
+def _reason(status: RunStatus) -> str | None:
+    """Give the reason of the condition that says how a run is."""
+    return next((one.reason for one in status.conditions if one.type == RunCondition.PROGRESSING), None)

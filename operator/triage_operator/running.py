@@ -1,0 +1,236 @@
+"""The running operator: all its parts, wired up, from the start to the end of the process."""
+
+import asyncio
+import logging
+import signal
+from functools import partial
+from typing import Any
+
+import kopf
+
+from triage_contract.database.url import DatabaseUrl
+from triage_contract.exceptions import DatabaseError
+from triage_operator.announcing import Announcer
+from triage_operator.applying import Applier
+from triage_operator.exceptions import KubeUnavailableError
+from triage_operator.gathering import Gatherer
+from triage_operator.handlers import AGENTS, RUNS, WATCHED, kopf_settings, registry_of_handlers
+from triage_operator.health import serving
+from triage_operator.kube import Kube
+from triage_operator.leasing import Leadership
+from triage_operator.listening import Listener, Looker
+from triage_operator.lives import Lives
+from triage_operator.metrics import Metrics
+from triage_operator.places import Places
+from triage_operator.queueing import WorkQueue
+from triage_operator.reconciling import Reconciler
+from triage_operator.settings import Settings
+from triage_operator.sightings import Sightings
+from triage_operator.snapshot import Refusal
+from triage_operator.steps import Checkpoint, go_on
+from triage_operator.store import RunKey, Store
+from triage_operator.sweeping import Sweeper
+from triage_operator.watching import WatchClock
+
+_logger = logging.getLogger(__name__)
+
+
+class Operator:
+    """One process's operator."""
+
+    def __init__(
+        self, settings: Settings, kube: Kube, store: Store, cluster_id: str, checkpoint: Checkpoint = go_on
+    ) -> None:
+        self._settings = settings
+        self._kube = kube
+        self._store = store
+        self._metrics = Metrics()
+        self._queue: WorkQueue[RunKey] = WorkQueue()
+        self._sightings = Sightings()
+        self._places = Places()
+        self._clock = WatchClock(WATCHED)
+        self._leadership = Leadership(kube, settings.lease)
+        self._announcer = Announcer(kube, identity=settings.lease.identity)
+        lives = Lives()
+        refusals: dict[int, Refusal] = {}
+        self._listener = Listener(store, self._queue, settings.reconciling)
+        self._looker = Looker(store, self._queue, lives, settings.reconciling, settings.deciding)
+        self._sweeper = Sweeper(
+            kube,
+            store,
+            sightings=self._sightings,
+            queue=self._queue,
+            namespaces=settings.namespaces,
+            settings=settings.reconciling,
+        )
+        self._reconciler = Reconciler(
+            kube,
+            store,
+            gatherer=Gatherer(
+                kube,
+                store,
+                cluster_id=cluster_id,
+                lives=lives,
+                places=self._places,
+                sightings=self._sightings,
+                refusals=refusals,
+            ),
+            applier=Applier(
+                kube,
+                store,
+                cluster_id=cluster_id,
+                refusals=refusals,
+                heartbeat_seconds=settings.deciding.heartbeat_seconds,
+                checkpoint=checkpoint,
+            ),
+            announcer=self._announcer,
+            places=self._places,
+            sightings=self._sightings,
+            queue=self._queue,
+            metrics=self._metrics,
+            deciding=settings.deciding,
+            settings=settings.reconciling,
+            checkpoint=checkpoint,
+        )
+        self._metrics.read_at_scrape("leader", lambda: float(self._leadership.leading))
+        self._metrics.read_at_scrape("queue_depth", lambda: float(len(self._queue)))
+        self._metrics.read_at_scrape("sweep_age_seconds", self._sweeper.age_seconds)
+        self._metrics.read_at_scrape("look_age_seconds", self._looker.age_seconds)
+        for resource in WATCHED:
+            self._metrics.watch_age(resource, partial(self._clock.age_seconds, resource))
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Work until ``stop`` is set; then give the Lease back.
+
+        Raises:
+            Exception: kopf, or a part of ours, has failed for good. Start the process again.
+        """
+        stopping = asyncio.create_task(stop.wait())
+        leading = asyncio.create_task(self._leadership.keep(self._lead))
+        watching = asyncio.create_task(self._watch(stop))
+        tasks: tuple[asyncio.Task[Any], ...] = (stopping, leading, watching)
+        try:
+            async with serving(
+                self._settings.serving, scrape=self.scrape, alive=self.fault, ready=self.not_ready
+            ) as port:
+                _logger.info("serving", extra={"action": "serve", "port": port})
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+        for task in done:
+            task.result()
+
+    async def scrape(self) -> bytes:
+        """Give the metrics as text."""
+        if not self._leadership.leading:
+            return self._metrics.export((), ())
+        try:
+            totals = await self._store.totals()
+        except DatabaseError as error:
+            _logger.warning("no counters", extra={"action": "scrape", "reason": str(error)})
+            totals = ()
+        return self._metrics.export(totals, self._sightings.phases.values())
+
+    def fault(self) -> str | None:
+        """Say why this process should be started again; None: it lives."""
+        limit = self._settings.serving.stale_seconds
+        for resource in WATCHED:
+            if (age := self._clock.age_seconds(resource)) > limit:
+                return f"no word on the watch of {resource} for {age:.0f} s"
+        if self._leadership.leading and (age := self._sweeper.idle_seconds()) > limit:
+            return f"no sweep for {age:.0f} s"
+        return None
+
+    def not_ready(self) -> str | None:
+        """Say why this process does not do its work; None: it does, or stands by."""
+        if not self._leadership.leading:
+            return self.fault()
+        limit = self._settings.serving.stale_seconds
+        if self._looker.age_seconds() > min(limit, self._settings.deciding.heartbeat_lapse_seconds):
+            return "the database is out of reach"
+        if not self._sweeper.has_swept:
+            return "not swept yet"
+        return self.fault()
+
+    async def _lead(self) -> None:
+        self._sweeper.begin()
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._looker.work())
+                group.create_task(self._listener.work())
+                group.create_task(self._sweeper.work())
+                group.create_task(self._announcer.work())
+                group.create_task(
+                    self._queue.work(self._reconciler.reconcile, workers=self._settings.reconciling.workers)
+                )
+        finally:
+            self._queue.clear()
+
+    def _wake(self, key: RunKey) -> None:
+        # Whoever begins to lead wakes every unfinished run.
+        if self._leadership.leading:
+            self._queue.wake(key)
+
+    async def _watch(self, stop: asyncio.Event) -> None:
+        registry = registry_of_handlers(
+            self._kube,
+            wake=self._wake,
+            sightings=self._sightings,
+            places=self._places,
+            clock=self._clock,
+        )
+        tasks = await kopf.spawn_tasks(
+            registry=registry,
+            settings=kopf_settings(),
+            clusterwide=not self._settings.namespaces,
+            namespaces=self._settings.namespaces,
+        )
+        # kopf takes the signals for itself; ours release the Lease first.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+        # Not by kopf's own run_tasks: that waits for every younger task of the loop, and cancels it then.
+        try:
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+        for task in done:
+            task.result()
+
+
+async def run(
+    settings: Settings, *, stop: asyncio.Event | None = None, checkpoint: Checkpoint = go_on
+) -> None:
+    """Run an operator until ``stop`` is set or the process is told to end by a signal.
+
+    Raises:
+        KubeConfigError, DatabaseUrlError: the settings lead nowhere.
+        Exception: it has failed for good. Start the process again.
+    """
+    url = DatabaseUrl.parse(
+        settings.database.url, direct_dsn=settings.database.direct_url, pooler=settings.database.pooler
+    )
+    async with Kube.connect(settings.kube) as kube:
+        cluster_id = await _wait_for_cluster(kube, settings)
+        store = Store(url, cluster_id, pool_size=settings.database.pool_size)
+        try:
+            await Operator(settings, kube, store, cluster_id, checkpoint).run(stop or asyncio.Event())
+        finally:
+            await store.close()
+
+
+async def _wait_for_cluster(kube: Kube, settings: Settings) -> str:
+    """Wait until the API server answers and serves our resources; give the cluster's id."""
+    while True:
+        try:
+            missing = {RUNS, AGENTS} - await kube.served_resources()
+            if not missing:
+                return settings.cluster_id or await kube.cluster_id()
+            reason = f"not served: {', '.join(sorted(missing))}; apply what `triage-operator crds` prints"
+        except KubeUnavailableError as error:
+            reason = str(error)
+        _logger.warning("waiting for the cluster", extra={"action": "start", "reason": reason})
+        await asyncio.sleep(settings.reconciling.reconnect_seconds)

@@ -1,0 +1,220 @@
+"""An API server for the operator's tests, operators on it, and pods that a test moves by hand."""
+
+import asyncio
+import dataclasses
+import itertools
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import yaml
+from kubernetes.aio.client import ApiClient, ApiextensionsV1Api, Configuration, CoreV1Api, CustomObjectsApi
+
+from support.databases import Database
+from triage_contract.names import GROUP, MANAGER, VERSION, Label
+from triage_local.apiserver import ApiServer
+from triage_operator.kube import Kube
+from triage_operator.running import run
+from triage_operator.settings import (
+    DatabaseSettings,
+    DecidingSettings,
+    KubeSettings,
+    LeaseSettings,
+    ReconcilingSettings,
+    ServingSettings,
+    Settings,
+)
+from triage_operator.steps import Checkpoint, go_on
+
+CRDS = Path(__file__).parents[2] / "crds"
+NAMESPACE = "default"
+Json = dict[str, Any]
+Found = TypeVar("Found")
+
+_identities = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """A running API server with our resources, and a client of the test's own."""
+
+    server: ApiServer
+    settings: KubeSettings
+    client: ApiClient
+
+    def connect(self, **changes: Any) -> AbstractAsyncContextManager[Kube]:
+        """Open one more connection of the operator's kind, with changed settings."""
+        return Kube.connect(replace(self.settings, **changes))
+
+    async def create_agent(self, name: str = "default", **spec: Any) -> Json:
+        """Create a TriageAgent."""
+        database = {"urlSecretRef": {"name": "triage-database", "key": "url"}}
+        return await self._create("triageagents", name, {"image": "agent:1", "database": database, **spec})
+
+    async def create_run(self, name: str = "tokens", **spec: Any) -> Json:
+        """Create a TriageRun."""
+        return await self._create("triageruns", name, {"report": "The tokens page is wrong.", **spec})
+
+    async def change_run(self, name: str = "tokens", **spec: Any) -> None:
+        """Change fields of a TriageRun's spec."""
+        await CustomObjectsApi(self.client).patch_namespaced_custom_object(
+            GROUP, VERSION, NAMESPACE, "triageruns", name, {"spec": spec}, _content_type=MERGE
+        )
+
+    async def delete_run(self, name: str = "tokens") -> None:
+        """Delete a TriageRun."""
+        await CustomObjectsApi(self.client).delete_namespaced_custom_object(
+            GROUP, VERSION, NAMESPACE, "triageruns", name
+        )
+
+    async def run(self, name: str = "tokens") -> Json:
+        """Read a TriageRun."""
+        got = await CustomObjectsApi(self.client).get_namespaced_custom_object(
+            GROUP, VERSION, NAMESPACE, "triageruns", name
+        )
+        return cast(Json, got)
+
+    async def run_in(self, phase: str, name: str = "tokens", *, seconds: float = 10) -> Json:
+        """Wait until a TriageRun is in a phase, and read it."""
+
+        async def found() -> Json | None:
+            run = await self.run(name)
+            return run if (run.get("status") or {}).get("phase") == phase else None
+
+        return await until(found, seconds=seconds)
+
+    async def pods(self) -> list[Json]:
+        """Read the pods of attempts, the oldest first."""
+        listed = await CoreV1Api(self.client).list_namespaced_pod_without_preload_content(
+            NAMESPACE, label_selector=f"{Label.MANAGED_BY}={MANAGER}"
+        )
+        items: list[Json] = (await listed.json())["items"]
+        return sorted(items, key=lambda pod: int(pod["metadata"]["resourceVersion"]))
+
+    async def pod_of(self, epoch: int, run: str = "tokens", *, seconds: float = 10) -> Json:
+        """Wait for the pod of an attempt, and read it."""
+
+        async def found() -> Json | None:
+            for pod in await self.pods():
+                owner = pod["metadata"]["ownerReferences"][0]["name"]
+                if (owner, pod["metadata"]["labels"][Label.EPOCH]) == (run, str(epoch)):
+                    return pod
+            return None
+
+        return await until(found, seconds=seconds)
+
+    async def set_pod(self, pod: Json, phase: str, state: Json, **status: Any) -> None:
+        """Let a pod be in a phase, and its agent container in a state."""
+        container = {
+            "name": "agent",
+            "image": "agent:1",
+            "imageID": "agent:1",
+            "ready": "running" in state,
+            "restartCount": 0,
+            "state": state,
+        }
+        body = {"status": {"phase": phase, "containerStatuses": [container], **status}}
+        await CoreV1Api(self.client).patch_namespaced_pod_status(
+            pod["metadata"]["name"], NAMESPACE, body, _content_type=MERGE
+        )
+
+    async def start_pod(self, pod: Json) -> None:
+        """Let a pod's container run."""
+        await self.set_pod(pod, "Running", {"running": {"startedAt": "2026-01-01T00:00:00Z"}})
+
+    async def end_pod(self, pod: Json, exit_code: int, reason: str = "Error") -> None:
+        """Let a pod's container end."""
+        state = {
+            "exitCode": exit_code,
+            "reason": reason,
+            "startedAt": "2026-01-01T00:00:00Z",
+            "finishedAt": "2026-01-01T00:00:01Z",
+        }
+        await self.set_pod(pod, "Succeeded" if exit_code == 0 else "Failed", {"terminated": state})
+
+    async def remove_pod(self, pod: Json) -> None:
+        """Delete a pod at once, as a force deletion does."""
+        await CoreV1Api(self.client).delete_namespaced_pod(
+            pod["metadata"]["name"], NAMESPACE, grace_period_seconds=0
+        )
+
+    async def reasons(self) -> list[str]:
+        """Give the reasons of all Events."""
+        listed = await CoreV1Api(self.client).list_namespaced_event(NAMESPACE)
+        return [str(event.reason) for event in listed.items]
+
+    async def _create(self, plural: str, name: str, spec: Json) -> Json:
+        kind = {"triageruns": "TriageRun", "triageagents": "TriageAgent"}[plural]
+        body = {
+            "apiVersion": f"{GROUP}/{VERSION}",
+            "kind": kind,
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": spec,
+        }
+        made = await CustomObjectsApi(self.client).create_namespaced_custom_object(
+            GROUP, VERSION, NAMESPACE, plural, body
+        )
+        return cast(Json, made)
+
+
+MERGE = "application/merge-patch+json"
+
+
+@asynccontextmanager
+async def a_cluster(folder: Path) -> AsyncIterator[Cluster]:
+    """Run an API server in this process; its kubeconfig is in ``folder``."""
+    kubeconfig = folder / "kubeconfig"
+    async with ApiServer() as server, ApiClient(Configuration(host=server.url)) as client:
+        server.write_kubeconfig(kubeconfig)
+        for path in sorted(CRDS.glob("*.yaml")):
+            await ApiextensionsV1Api(client).create_custom_resource_definition(
+                yaml.safe_load(path.read_text())
+            )
+        yield Cluster(server=server, settings=KubeSettings(config=str(kubeconfig)), client=client)
+
+
+def settings_for(cluster: Cluster, database: Database, **deciding: float) -> Settings:
+    """Settings of an operator that goes about its work quickly."""
+    identity = f"operator-{next(_identities)}"
+    return Settings(
+        namespaces=(),
+        cluster_id=None,
+        database=DatabaseSettings(url=database.url.dsn),
+        kube=cluster.settings,
+        lease=LeaseSettings(namespace=NAMESPACE, identity=identity, duration_seconds=1, retry_seconds=0.1),
+        serving=ServingSettings(host="127.0.0.1", port=0),
+        reconciling=ReconcilingSettings(sweep_seconds=1.0, reconnect_seconds=0.1),
+        deciding=dataclasses.replace(DecidingSettings(), **deciding),
+    )
+
+
+@asynccontextmanager
+async def operating(settings: Settings, checkpoint: Checkpoint = go_on) -> AsyncIterator[asyncio.Task[None]]:
+    """Run an operator in this process until the block ends."""
+    stop = asyncio.Event()
+    task = asyncio.create_task(run(settings, stop=stop, checkpoint=checkpoint))
+    try:
+        yield task
+    finally:
+        stop.set()
+        await asyncio.wait((task,))
+    if not task.cancelled():
+        task.result()
+
+
+async def until(found: Callable[[], Awaitable[Found | None]], *, seconds: float = 10) -> Found:
+    """Ask until there is an answer that is not None."""
+    deadline = time.monotonic() + seconds
+    while (answer := await found()) is None:
+        assert time.monotonic() < deadline, f"not within {seconds} s"
+        await asyncio.sleep(0.02)
+    return answer
+
+
+def environment(pod: Mapping[str, Any]) -> dict[str, str]:
+    """Give the plain environment variables of a pod's agent container."""
+    (container,) = (one for one in pod["spec"]["containers"] if one["name"] == "agent")
+    return {one["name"]: one["value"] for one in container["env"] if "value" in one}

@@ -1,0 +1,151 @@
+"""An agent of which only the database knows: it claims, writes and ends as a real one does, at a test's pace."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Self
+from uuid import UUID
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from support.databases import Database
+from support.operated import environment
+from triage_contract.database.engine import open_engine
+from triage_contract.names import LIFE_LOCK_CLASS, AttemptEnv
+
+_SESSION = "app_name = :app_name AND user_id = :user_id AND session_id = :session_id"
+
+
+class StubAgent:
+    """One attempt's process, played by the test."""
+
+    def __init__(self, engine: AsyncEngine, run_id: UUID, serial: int, epoch: int, token: str) -> None:
+        self._engine = engine
+        self._run_id = run_id
+        self.serial = serial
+        self._epoch = epoch
+        self._token = token
+        self._session: dict[str, Any] = {}
+        self._life: AsyncConnection | None = None
+        self._events = 0
+
+    @classmethod
+    async def in_pod(cls, database: Database, pod: Mapping[str, Any]) -> Self:
+        """Be the process in a pod."""
+        env = environment(pod)
+        run_id, epoch, token = (
+            UUID(env[AttemptEnv.RUN_ID]),
+            int(env[AttemptEnv.EPOCH]),
+            env[AttemptEnv.TOKEN],
+        )
+        [(serial,)] = await database.values("SELECT triage.serial_of(:run, :epoch)", run=run_id, epoch=epoch)
+        engine = open_engine(database.url, application=f"triage-agent/{serial}", token=token)
+        return cls(engine, run_id, int(str(serial)), epoch, token)
+
+    async def claim(self, *, lock: bool = True) -> None:
+        """Take the life lock, then claim."""
+        if lock:
+            self._life = await self._engine.connect()
+            await self._life.execute(
+                text("SELECT pg_advisory_lock(:class, :serial)"),
+                {"class": LIFE_LOCK_CLASS, "serial": self.serial},
+            )
+            await self._life.commit()
+        row = (await self._call("claim")).mappings().one()
+        keys = ("app_name", "user_id", "session_id", "invocation_id", "message")
+        self._session = {key: row[key] for key in keys}
+        root = json.dumps({"name": "docs_triage", "kind": "llm", "fingerprint": "1"})
+        await self._call("record_root", root="CAST(:root AS jsonb)", values={"root": root})
+
+    async def heartbeat(self, memory_used_bytes: int | None = None, *, sigterm: bool = False) -> str | None:
+        """Send a heartbeat; give the reason of a hand-off that was asked for."""
+        row = await self._call(
+            "heartbeat",
+            memory="CAST(:memory AS bigint)",
+            sigterm=":sigterm",
+            values={"memory": memory_used_bytes, "sigterm": sigterm},
+        )
+        reason: str | None = row.one().handoff_reason
+        return reason
+
+    async def work(self) -> None:
+        """Leave something new: a model reply."""
+        await self._call(
+            "store_reply", key=":key", reply="'{}'", prompt="10", output="5", values={"key": str(self._epoch)}
+        )
+
+    async def file_issue(self, number: int = 41, *, duplicate: bool = False) -> None:
+        """Begin and end a tool call that files an issue."""
+        call = {"call": f"call-{self._epoch}"}
+        await self._call(
+            "begin_call", call=":call", tool="'file_issue'", kind="'Idempotent'", args="'{}'", values=call
+        )
+        result = {"number": number, "duplicate_request": duplicate}
+        await self._call(
+            "end_call",
+            call=":call",
+            state="'done'",
+            result="CAST(:result AS jsonb)",
+            actions="'{}'",
+            duplicate=":duplicate",
+            values={**call, "result": json.dumps(result), "duplicate": duplicate},
+        )
+
+    async def answer(self, said: str) -> None:
+        """Store the events of a whole conversation: the user's message, the answer, the end of the agent."""
+        async with self._engine.begin() as connection:
+            await connection.execute(
+                text(
+                    "INSERT INTO sessions (app_name, user_id, id, state, create_time, update_time)"
+                    " VALUES (:app_name, :user_id, :session_id, '{}', now(), now()) ON CONFLICT DO NOTHING"
+                ),
+                self._session,
+            )
+            await self._store(connection, {"author": "user", "content": self._session["message"]})
+            content = {"role": "model", "parts": [{"text": said}]}
+            await self._store(connection, {"author": "docs_triage", "content": content})
+            await self._store(connection, {"author": "docs_triage", "actions": {"end_of_agent": True}})
+
+    async def finish(
+        self, outcome: str = "finished", error: str | None = None, retry_after: float | None = None
+    ) -> None:
+        """End the attempt with an outcome of its own."""
+        await self._call(
+            "finish",
+            outcome=":outcome",
+            error="CAST(:error AS text)",
+            retry_after="CAST(:retry_after AS double precision)",
+            values={"outcome": outcome, "error": error, "retry_after": retry_after},
+        )
+
+    async def release(self) -> None:
+        """Hand off."""
+        await self._call("release")
+
+    async def die(self) -> None:
+        """Lose every connection, the life lock's too."""
+        if self._life is not None:
+            await self._life.invalidate()
+            await self._life.close()
+        await self._engine.dispose()
+
+    async def _call(self, function: str, *, values: Mapping[str, Any] | None = None, **args: str) -> Any:
+        given = ", ".join((":serial", ":token", *args.values()))
+        async with self._engine.begin() as connection:
+            return await connection.execute(
+                text(f"SELECT * FROM triage.{function}({given})"),
+                {"serial": self.serial, "token": self._token, **(values or {})},
+            )
+
+    async def _store(self, connection: AsyncConnection, event: Mapping[str, Any]) -> None:
+        self._events += 1
+        identity = f"event-{self._epoch}-{self._events}"
+        data = {"id": identity, "invocation_id": self._session["invocation_id"], **event}
+        await connection.execute(
+            text(
+                "INSERT INTO events (id, app_name, user_id, session_id, invocation_id, timestamp, event_data)"
+                " VALUES (:id, :app_name, :user_id, :session_id, :invocation_id, clock_timestamp(),"
+                " CAST(:data AS jsonb))"
+            ),
+            {**self._session, "id": identity, "data": json.dumps(data)},
+        )
