@@ -16,7 +16,7 @@ from triage_local.kubelet.cluster import Cluster
 
 Json: TypeAlias = dict[str, Any]
 
-QUICK = Timing(termination_delay_seconds=0.05, retry_seconds=0.05, forced_grace_seconds=0.3)
+QUICK = Timing(termination_delay_seconds=0.05, retry_seconds=0.05, forced_grace_seconds=0.3, watch_seconds=1)
 PYTHON = "example/python:1"
 _PODS = "/api/v1/namespaces/default/pods"
 
@@ -41,7 +41,7 @@ class Nodes:
     """An API server with a process kubelet. Every state that a pod was ever in is remembered."""
 
     def __init__(self, server: ApiServer, kubelet: ProcessKubelet) -> None:
-        self.cluster = Cluster(client.Configuration(host=server.url))
+        self.cluster = Cluster(client.Configuration(host=server.url), watch_seconds=1)
         self.kubelet = kubelet
         self.server = server
         self._history: dict[str, list[Json | None]] = {}

@@ -17,17 +17,23 @@ STRATEGIC: Final = "application/strategic-merge-patch+json"
 
 _TIMEOUT = aiohttp.ClientTimeout(total=30)
 _RETRY_SECONDS = 0.2
-# A watch is short and each one begins with a list: so an event that was lost, or a connection that is only
-# half open, is made good for after this time without any bookkeeping of versions.
-_WATCH_SECONDS = 10
-_WATCH_TIMEOUT = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=_WATCH_SECONDS + 2)
+_SILENCE_SECONDS = 2
+"""How long after its end a watch is thought to be half open."""
 
 
 class Cluster:
     """Requests through the official client, without its models: what is built here are dictionaries."""
 
-    def __init__(self, configuration: client.Configuration) -> None:
+    def __init__(self, configuration: client.Configuration, *, watch_seconds: int = 10) -> None:
+        """Prepare.
+
+        Args:
+            configuration: Where the API server is.
+            watch_seconds: Length of a watch. Each one begins with a list, so that a lost event or a connection
+                that is half open is made good for after this time, without any bookkeeping of versions.
+        """
         self._client = client.ApiClient(configuration)
+        self._watch_seconds = watch_seconds
 
     async def close(self) -> None:
         """Close the connections."""
@@ -89,8 +95,9 @@ class Cluster:
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _watch(self, path: str, query: Mapping[str, str], changed: Callable[[str, Json], None]) -> None:
-        query = {**query, "watch": "true", "timeoutSeconds": str(_WATCH_SECONDS)}
-        response = await self._send("GET", path, None, "", query=query, bounds=_WATCH_TIMEOUT)
+        query = {**query, "watch": "true", "timeoutSeconds": str(self._watch_seconds)}
+        bounds = aiohttp.ClientTimeout(sock_connect=5, sock_read=self._watch_seconds + _SILENCE_SECONDS)
+        response = await self._send("GET", path, None, "", query=query, bounds=bounds)
         try:
             while line := await response.content.readline():
                 event = json.loads(line)

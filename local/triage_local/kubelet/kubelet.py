@@ -57,7 +57,7 @@ class ProcessKubelet:
         self._timing = timing or Timing()
         self._nodes: dict[str, Node] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._cluster = Cluster(configuration)
+        self._cluster = Cluster(configuration, watch_seconds=self._timing.watch_seconds)
         self._resources = contextlib.AsyncExitStack()
 
     async def start(self) -> None:
