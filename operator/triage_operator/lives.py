@@ -13,6 +13,7 @@ class Lives:
         self._reachable_since: datetime | None = None
         self._held: set[int] = set()
         self._free_since: dict[int, datetime] = {}
+        self._known: frozenset[int] = frozenset()
         self._told: frozenset[int] = frozenset()
 
     def take(self, look: Look) -> frozenset[int]:
@@ -20,13 +21,14 @@ class Lives:
         if self._reachable_since is None:
             self._reachable_since = look.now
         known = look.held | look.free
+        claimed, self._known = known - self._known, known
         self._held = (self._held | look.held) & known
         # An attempt that was never seen holding its lock may have none: behind a pooler there is no way to one.
         lost = look.free & self._held
         self._free_since = {serial: self._free_since.get(serial, look.now) for serial in lost}
         telling = lost | look.silent | look.released
         news, self._told = telling - self._told, telling
-        return news
+        return news | claimed
 
     def lose_sight(self) -> None:
         """Take in that the database was out of reach: what happens meanwhile cannot be seen, nor counted as silence.

@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import yaml
-from kubernetes.aio.client import ApiClient, ApiextensionsV1Api, Configuration, CoreV1Api, CustomObjectsApi
+from kubernetes.aio.client import (
+    ApiClient,
+    ApiextensionsV1Api,
+    Configuration,
+    CoreV1Api,
+    CustomObjectsApi,
+    V1Binding,
+    V1Eviction,
+    V1ObjectMeta,
+    V1ObjectReference,
+)
 
 from support.databases import Database
 from triage_contract.names import GROUP, MANAGER, VERSION, Label
@@ -122,7 +132,15 @@ class Cluster:
         )
 
     async def start_pod(self, pod: Json) -> None:
-        """Let a pod's container run."""
+        """Bind a pod to a node, and let its container run."""
+        name = pod["metadata"]["name"]
+        binding = V1Binding(
+            metadata=V1ObjectMeta(name=name, namespace=NAMESPACE),
+            target=V1ObjectReference(api_version="v1", kind="Node", name="node-1"),
+        )
+        await CoreV1Api(self.client).create_namespaced_pod_binding_without_preload_content(
+            name, NAMESPACE, binding
+        )
         await self.set_pod(pod, "Running", {"running": {"startedAt": "2026-01-01T00:00:00Z"}})
 
     async def end_pod(self, pod: Json, exit_code: int, reason: str = "Error") -> None:
@@ -134,6 +152,14 @@ class Cluster:
             "finishedAt": "2026-01-01T00:00:01Z",
         }
         await self.set_pod(pod, "Succeeded" if exit_code == 0 else "Failed", {"terminated": state})
+
+    async def evict_pod(self, pod: Json) -> None:
+        """Evict a pod, as a drain does."""
+        name = pod["metadata"]["name"]
+        eviction = V1Eviction(metadata=V1ObjectMeta(name=name, namespace=NAMESPACE))
+        await CoreV1Api(self.client).create_namespaced_pod_eviction_without_preload_content(
+            name, NAMESPACE, eviction
+        )
 
     async def remove_pod(self, pod: Json) -> None:
         """Delete a pod at once, as a force deletion does."""

@@ -9,7 +9,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from support.databases import Database
-from support.operated import environment
+from support.operated import Cluster, Json, environment
 from triage_contract.database.engine import open_engine
 from triage_contract.names import LIFE_LOCK_CLASS, AttemptEnv
 
@@ -31,7 +31,7 @@ class StubAgent:
 
     @classmethod
     async def in_pod(cls, database: Database, pod: Mapping[str, Any]) -> Self:
-        """Be the process in a pod."""
+        """Be the process in a pod, until ``die``."""
         env = environment(pod)
         run_id, epoch, token = (
             UUID(env[AttemptEnv.RUN_ID]),
@@ -124,9 +124,10 @@ class StubAgent:
 
     async def die(self) -> None:
         """Lose every connection, the life lock's too."""
-        if self._life is not None:
-            await self._life.invalidate()
-            await self._life.close()
+        life, self._life = self._life, None
+        if life is not None:
+            await life.invalidate()
+            await life.close()
         await self._engine.dispose()
 
     async def _call(self, function: str, *, values: Mapping[str, Any] | None = None, **args: str) -> Any:
@@ -149,3 +150,39 @@ class StubAgent:
             ),
             {**self._session, "id": identity, "data": json.dumps(data)},
         )
+
+
+class StubAgents:
+    """The processes of a test, all of which are dead after it."""
+
+    def __init__(self, cluster: Cluster, database: Database) -> None:
+        self._cluster = cluster
+        self._database = database
+        self._agents: list[StubAgent] = []
+
+    async def start(self, epoch: int, run: str = "tokens", *, lock: bool = True) -> tuple[Json, StubAgent]:
+        """Wait for the pod of an attempt, run it, and have its process claim and do some work."""
+        pod = await self._cluster.pod_of(epoch, run)
+        agent = await self.in_pod(pod)
+        await self._cluster.start_pod(pod)
+        await agent.claim(lock=lock)
+        await agent.work()
+        return pod, agent
+
+    async def in_pod(self, pod: Json) -> StubAgent:
+        """Be the process in a pod, and do nothing."""
+        agent = await StubAgent.in_pod(self._database, pod)
+        self._agents.append(agent)
+        return agent
+
+    async def finish(self, epoch: int, run: str = "tokens", said: str = "Done.") -> None:
+        """Have the process of an attempt do all that is to be done."""
+        _, agent = await self.start(epoch, run)
+        await agent.answer(said)
+        await agent.finish()
+        await agent.die()
+
+    async def close(self) -> None:
+        """End all processes."""
+        for agent in self._agents:
+            await agent.die()
