@@ -99,14 +99,15 @@ class ApiServer:
     ) -> None:
         await self.stop()
 
-    def write_kubeconfig(self, path: Path) -> None:
-        """Write a kubeconfig with which clients reach this server."""
+    def write_kubeconfig(self, path: Path, *, namespace: str = "default") -> None:
+        """Write a kubeconfig with which clients reach this server, and a namespace in it."""
+        context = {"cluster": "local", "user": "local", "namespace": namespace}
         content = {
             "apiVersion": "v1",
             "kind": "Config",
             "clusters": [{"name": "local", "cluster": {"server": self.url}}],
             "users": [{"name": "local", "user": {"token": "any"}}],
-            "contexts": [{"name": "local", "context": {"cluster": "local", "user": "local"}}],
+            "contexts": [{"name": "local", "context": context}],
             "current-context": "local",
         }
         path.write_text(yaml.safe_dump(content))

@@ -3,7 +3,6 @@
 Run as a script with nothing but the standard library, since it starts with ``-I -S``.
 """
 
-import contextlib
 import os
 import shutil
 import signal
@@ -34,6 +33,14 @@ def _end(groups: dict[int, int]) -> None:
         _send(group, signal.SIGKILL)
 
 
+def _remove(folder: str) -> None:
+    # Another guard may be at work in the same folder, and a group that was just killed may still write.
+    until = time.monotonic() + _PATIENCE_SECONDS
+    while os.path.lexists(folder) and time.monotonic() < until:
+        shutil.rmtree(folder, ignore_errors=True)
+        time.sleep(0.01)
+
+
 def main() -> None:
     """Follow the owner's lines, then clean up."""
     groups: dict[int, int] = {}
@@ -49,8 +56,7 @@ def main() -> None:
             folders.append(rest)
     _end(groups)
     for folder in folders:
-        with contextlib.suppress(OSError):
-            shutil.rmtree(folder)
+        _remove(folder)
 
 
 if __name__ == "__main__":

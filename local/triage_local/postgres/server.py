@@ -4,11 +4,9 @@ import contextlib
 import itertools
 import logging
 import os
-import random
 import secrets
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Mapping
@@ -19,20 +17,16 @@ from typing import Final, Self
 import psutil
 
 from triage_local.guard import Guard
+from triage_local.ports import HOST, free_port
 from triage_local.postgres.binaries import give_away, program, unprivileged
 from triage_local.postgres.exceptions import PostgresError
 
 _logger = logging.getLogger(__name__)
 
-HOST: Final = "127.0.0.1"
 USER: Final = "triage"
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 10.0
-
-# Below the range from which Linux gives ports to outgoing connections (32768 to 60999), so that a server that
-# is away for a while finds its port free when it comes back.
-_PORTS = range(20000, 32000)
 
 SETTINGS: Final[Mapping[str, str]] = {
     # The data dies with its owner, so that there is nothing to keep from a power cut. What a killed client or
@@ -169,7 +163,7 @@ class PostgresServer:
         _end_predecessor(self._data)
         if self._data.exists():
             shutil.rmtree(self._data)
-        self._port = _free_port()
+        self._port = free_port()
         self._guard = Guard()
         self._data.mkdir(mode=0o700)
         self._guard.watch_folder(self._data)
@@ -232,14 +226,6 @@ def _run(
     )
     if done.returncode != 0:
         raise PostgresError(done.stderr.strip() or f"{Path(command[0]).name} ended with {done.returncode}")
-
-
-def _free_port() -> int:
-    while True:
-        port = random.choice(_PORTS)
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind((HOST, port))
-            return port
 
 
 def _pid_file(data: Path) -> list[str]:

@@ -1,0 +1,84 @@
+"""``triage-local``: a local cluster to play with, and the demo on one."""
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Coroutine
+from pathlib import Path
+from typing import Final
+
+import click
+
+from triage_local.cluster import Gemini
+from triage_local.exceptions import LocalClusterError
+from triage_local.kubelet import KubeletError
+from triage_local.playing import play
+from triage_local.postgres import PostgresError
+
+INTERRUPTED: Final = 130
+"""Exit status after Ctrl-C or SIGTERM, as of a shell command that SIGINT ended."""
+
+_KEY: Final = "GOOGLE_API_KEY"
+
+_model = click.option(
+    "--model",
+    metavar="NAME",
+    envvar="DOCS_MODEL",
+    show_envvar=True,
+    help=f"A Gemini model, used with the key in {_KEY}.  [default: a scripted model, which needs no key]",
+)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="triage-operator")
+def main() -> None:
+    """Run a cluster on this machine alone: API server, two nodes, Postgres, a model, and the operator.
+
+    Pods are processes. Nothing but loopback ports is used, and nothing is left at the end.
+    """
+
+
+@main.command()
+@click.option(
+    "--kubeconfig",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to write for kubectl; must not exist, and is removed at the end.  [default: a temporary one]",
+)
+@_model
+def up(kubeconfig: Path | None, model: str | None) -> None:
+    """Start a local cluster with the operator in it, and keep it until Ctrl-C."""
+    if kubeconfig is not None and kubeconfig.exists():
+        raise click.ClickException(f"{kubeconfig} exists: name a file that does not")
+    _run(play(kubeconfig=kubeconfig, gemini=_gemini(model)))
+
+
+def _gemini(model: str | None) -> Gemini | None:
+    if model is None:
+        return None
+    api_key = os.environ.get(_KEY)
+    if not api_key:
+        raise click.ClickException(f"model {model} needs a key: set {_KEY}, or leave the scripted model")
+    return Gemini(name=model, api_key=api_key)
+
+
+def _run(work: Coroutine[None, None, int]) -> None:
+    """Do the work of a command, until its end or a signal, and exit with what it gives."""
+    # What the cluster's parts have to say is in its log files; here are only problems.
+    logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
+    try:
+        sys.exit(asyncio.run(_until_told(work)))
+    except (LocalClusterError, KubeletError, PostgresError) as error:
+        raise click.ClickException(str(error)) from error
+
+
+async def _until_told(work: Coroutine[None, None, int]) -> int:
+    task = asyncio.create_task(work)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        return INTERRUPTED

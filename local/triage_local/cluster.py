@@ -1,0 +1,199 @@
+"""A whole cluster on this machine: API server, two nodes, Postgres, a model, and the real operator."""
+
+import asyncio
+import contextlib
+import os
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from kubernetes.aio import client
+
+from triage_contract.api.crds import AGENT, RUN, build_crd
+from triage_contract.names import API_VERSION
+from triage_local.apiserver import ApiServer
+from triage_local.exceptions import ProgramError
+from triage_local.guard import Guard
+from triage_local.kubelet import Image, ProcessKubelet, python_image
+from triage_local.kubelet.cluster import Cluster
+from triage_local.model import ScriptedModel
+from triage_local.objects import (
+    DATABASE_SECRET,
+    IMAGE,
+    MODEL_SECRET,
+    NAMESPACE,
+    build_agent,
+    build_namespace,
+    build_secret,
+)
+from triage_local.operating import LocalOperator
+from triage_local.postgres import PostgresServer
+from triage_local.processes import run
+
+Json = dict[str, Any]
+
+DATABASE: Final = "triage"
+SCRATCH_DATABASE: Final = "scratch"
+SCRIPTED_MODEL: Final = "scripted"
+
+# What the manifests in `examples/` name.
+_EXAMPLE_IMAGE: Final = "registry.example/docs-triage:0.1.0"
+_GEMINI_URL: Final = "GOOGLE_GEMINI_BASE_URL"
+# How a model of the outside world is reached from behind a proxy.
+_OUTSIDE: Final = ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_SCRIPTED_KEY: Final = "none-needed"
+
+_COLLECTIONS: Final = {
+    "Namespace": "/api/v1/namespaces",
+    "Secret": f"/api/v1/namespaces/{NAMESPACE}/secrets",
+    "CustomResourceDefinition": "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+    "TriageAgent": f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/triageagents",
+    "TriageRun": f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/triageruns",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gemini:
+    """A real model, in place of the scripted one."""
+
+    name: str
+    api_key: str = field(repr=False)
+
+
+class LocalCluster:
+    """``async with LocalCluster() as cluster`` runs it until the block ends; then nothing of it is left.
+
+    Nothing is left either where this process is killed. The operator watches every namespace; what agents need
+    is in the namespace ``docs``: the Secrets, and the TriageAgent ``default``.
+
+    Once it has started, ``server``, ``kubelet``, ``model`` and ``operator`` are its parts, ``api`` sends
+    requests, ``folder`` is a folder that goes with it, and ``guard`` ends what else is started for it.
+    """
+
+    def __init__(
+        self,
+        *,
+        kubeconfig: Path | None = None,
+        gemini: Gemini | None = None,
+        operator_log: Path | None = None,
+    ) -> None:
+        """Prepare, and start nothing.
+
+        Args:
+            kubeconfig: File to write for clients, removed at the end; None: one in the cluster's folder.
+            gemini: The agents' model; None: a scripted one.
+            operator_log: File for the operator's log, which stays; None: one in the cluster's folder.
+        """
+        self._chosen_kubeconfig = kubeconfig
+        self._chosen_log = operator_log
+        self._gemini = gemini
+        self._resources = contextlib.AsyncExitStack()
+        self.server = ApiServer()
+        self.model = ScriptedModel()
+        """Runs, and is asked nothing, where the agents have a real one."""
+
+    async def start(self) -> None:
+        """Start everything; returns when the operator is at work.
+
+        Raises:
+            LocalClusterError: A part of it did not start.
+            PostgresError: The database did not.
+        """
+        async with contextlib.AsyncExitStack() as resources:
+            self.guard = resources.enter_context(Guard())
+            self.folder = Path(tempfile.mkdtemp(prefix="triage-local-"))
+            self.guard.watch_folder(self.folder)
+            # One thread, so that a start that is given up half way is closed after its end.
+            thread = resources.enter_context(ThreadPoolExecutor(1, thread_name_prefix="postgres"))
+            postgres = PostgresServer(self.folder)
+            resources.callback(thread.submit, postgres.close)
+            loop = asyncio.get_running_loop()
+            starting = loop.run_in_executor(thread, _start_postgres, postgres)
+            await self._start_api(resources)
+            self.database_url = await starting
+            await self._migrate()
+            # Copied now, since nobody may be connected to what is copied.
+            copying = partial(postgres.create_database, SCRATCH_DATABASE, template=DATABASE)
+            self.scratch_url = await loop.run_in_executor(thread, copying)
+            await self._create_objects()
+            self.operator = LocalOperator(
+                database_url=self.database_url,
+                kubeconfig=self.kubeconfig,
+                log=self._chosen_log or self.folder / "operator.log",
+                guard=self.guard,
+            )
+            resources.push_async_callback(self.operator.stop)
+            await self.operator.start()
+            self._resources = resources.pop_all()
+
+    async def close(self) -> None:
+        """End all processes, and remove every file."""
+        await self._resources.aclose()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def create(self, manifest: Json) -> Json:
+        """Create an object, and give it as it is stored.
+
+        Raises:
+            ClusterError: It was refused.
+        """
+        return await self.api.request("POST", _COLLECTIONS[manifest["kind"]], manifest)
+
+    async def _start_api(self, resources: contextlib.AsyncExitStack) -> None:
+        await resources.enter_async_context(self.server)
+        await resources.enter_async_context(self.model)
+        self.kubeconfig = self._chosen_kubeconfig or self.folder / "kubeconfig"
+        resources.callback(self.kubeconfig.unlink, missing_ok=True)
+        self.server.write_kubeconfig(self.kubeconfig, namespace=NAMESPACE)
+        configuration = client.Configuration(host=self.server.url)
+        self.api = Cluster(configuration)
+        resources.push_async_callback(self.api.close)
+        image = self._image()
+        self.kubelet = ProcessKubelet(
+            configuration, folder=self.folder / "kubelet", images={IMAGE: image, _EXAMPLE_IMAGE: image}
+        )
+        await resources.enter_async_context(self.kubelet)
+
+    def _image(self) -> Image:
+        """The docs-triage image: its Gemini is the scripted model, unless a real one was chosen."""
+        image = python_image("triage")
+        if self._gemini is None:
+            added = {_GEMINI_URL: self.model.url}
+        else:
+            added = {name: os.environ[name] for name in _OUTSIDE if name in os.environ}
+        return replace(image, environment={**image.environment, **added})
+
+    async def _migrate(self) -> None:
+        environment = {"TRIAGE_OPERATOR_DATABASE_URL": self.database_url}
+        migrated = await run("triage-operator", "migrate", environment=environment, guard=self.guard)
+        if migrated.exit_code != 0:
+            raise ProgramError(f"the database could not be migrated: {migrated.output}")
+
+    async def _create_objects(self) -> None:
+        for resource in (RUN, AGENT):
+            await self.create(build_crd(resource))
+        await self.create(build_namespace(NAMESPACE))
+        await self.create(build_secret(DATABASE_SECRET, url=self.database_url))
+        api_key = self._gemini.api_key if self._gemini else _SCRIPTED_KEY
+        await self.create(build_secret(MODEL_SECRET, api_key=api_key))
+        if self._gemini is None:
+            await self.create(build_agent(SCRIPTED_MODEL, self.model.url))
+        else:
+            await self.create(build_agent(self._gemini.name, None))
+
+
+def _start_postgres(postgres: PostgresServer) -> str:
+    postgres.start()
+    return postgres.create_database(DATABASE)

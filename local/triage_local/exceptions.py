@@ -1,0 +1,13 @@
+"""Errors of the local cluster as a whole, and of the demo on it. Its parts have their own."""
+
+
+class LocalClusterError(Exception):
+    """The cluster cannot do what it should. The message is for people, and holds no secret."""
+
+
+class ProgramError(LocalClusterError):
+    """A program of this environment is missing, or ended as it should not have."""
+
+
+class PatienceError(LocalClusterError):
+    """Something that was waited for did not come."""

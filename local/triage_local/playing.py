@@ -1,0 +1,55 @@
+"""A local cluster to play with, until its owner has enough."""
+
+from pathlib import Path
+
+from rich.console import Console
+
+from triage_local.cluster import Gemini, LocalCluster
+from triage_local.objects import NAMESPACE
+
+_TRY = f"""\
+  export KUBECONFIG={{kubeconfig}}
+
+  kubectl get triageruns --watch            # namespace {NAMESPACE}; short names: tr, ta
+  kubectl create -f - <<'END'
+  apiVersion: triage-operator.dev/v1alpha1
+  kind: TriageRun
+  metadata: {{{{generateName: tokens-}}}}
+  spec: {{{{report: The tokens page says that deploy tokens never expire. Mine stopped working after 90 days.}}}}
+  END
+  kubectl apply -f examples/own-docs.yaml   # pages of your own, from a ConfigMap
+  kubectl get pods --output wide            # each is a process here: kill -9 one, and see what happens
+  kubectl delete pod POD                    # or lose one politely
+  kubectl drain node-1                      # or a node with all that is on it; kubectl uncordon node-1
+  kubectl describe triagerun RUN            # what was lost, why, and what was made of it
+
+Metrics of the operator    {{operator}}/metrics
+Log of the operator        {{log}}
+URL of the database        kubectl get secret triage-database --output jsonpath='{{{{.data.url}}}}' | base64 -d
+{{model}}
+
+Ctrl-C ends and removes all of it."""
+
+
+async def play(*, kubeconfig: Path | None, gemini: Gemini | None) -> int:
+    """Keep a cluster running until cancelled; give an exit status if the operator ends before."""
+    console = Console(highlight=False, soft_wrap=True)
+    console.print("Starting a cluster with two nodes ...")
+    async with LocalCluster(kubeconfig=kubeconfig, gemini=gemini) as cluster:
+        model = (
+            f"Model                      {gemini.name}"
+            if gemini
+            else f"Scripted model             {cluster.model.url}/requests lists what it was asked"
+        )
+        console.print(
+            _TRY.format(
+                kubeconfig=cluster.kubeconfig,
+                operator=cluster.operator.url,
+                log=cluster.operator.log,
+                model=model,
+            ),
+            markup=False,
+        )
+        code = await cluster.operator.wait()
+        console.print(f"The operator ended with {code}: {cluster.operator.tail()}", markup=False)
+        return 1

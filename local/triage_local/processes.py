@@ -1,0 +1,113 @@
+"""Programs of this Python environment, run as processes that end when we do."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from triage_local.exceptions import ProgramError
+from triage_local.guard import Guard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """How a program ended, and what it said on standard output and error."""
+
+    exit_code: int
+    """Negative: the number of the signal that ended it."""
+    output: str
+
+
+class Process:
+    """A running program with a session of its own, which Ctrl-C in our terminal does not reach."""
+
+    def __init__(self, process: asyncio.subprocess.Process, guard: Guard) -> None:
+        self._process = process
+        self._guard = guard
+
+    @classmethod
+    async def start(cls, *command: str, environment: Mapping[str, str], log: Path, guard: Guard) -> Self:
+        """Start a program of this Python environment.
+
+        Args:
+            command: Its name, and its arguments.
+            environment: All that it gets beside a path, a home and a language: nothing of ours is passed on.
+            log: File to which its output is added.
+            guard: Ends it should we be killed.
+
+        Raises:
+            ProgramError: It is not installed.
+        """
+        program = Path(sys.executable).with_name(command[0])
+        if not program.exists():
+            raise ProgramError(f"{program.name} is not installed beside {sys.executable}")
+        basics = {
+            "PATH": f"{program.parent}:{os.environ.get('PATH', os.defpath)}",
+            "HOME": str(log.parent),
+            "LANG": "C.UTF-8",
+        }
+        with log.open("ab") as output:
+            process = await asyncio.create_subprocess_exec(
+                program,
+                *command[1:],
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**basics, **environment},
+                start_new_session=True,
+            )
+        guard.watch_group(process.pid)
+        return cls(process, guard)
+
+    @property
+    def pid(self) -> int:
+        """Process id, also that of its session and group."""
+        return self._process.pid
+
+    async def wait(self) -> int:
+        """Wait for the end, and give the exit code; negative: the number of the signal that ended it."""
+        code = await self._process.wait()
+        self._guard.forget_group(self.pid)
+        return code
+
+    async def kill(self) -> None:
+        """End it by SIGKILL, with every process of its session."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        await self.wait()
+
+    async def stop(self, patience_seconds: float) -> None:
+        """Ask it to end by SIGTERM; one that has not done so in time is killed."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.terminate()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience_seconds):
+                await self._process.wait()
+        await self.kill()
+
+
+async def run(*command: str, environment: Mapping[str, str], guard: Guard) -> Finished:
+    """Run a program of this Python environment to its end; see ``Process.start``.
+
+    Raises:
+        ProgramError: It is not installed.
+    """
+    with tempfile.TemporaryDirectory(prefix="triage-local-") as folder:
+        log = Path(folder, "output")
+        process = await Process.start(*command, environment=environment, log=log, guard=guard)
+        try:
+            code = await process.wait()
+        except asyncio.CancelledError:
+            await process.kill()
+            raise
+        return Finished(exit_code=code, output=_text(log))
+
+
+def _text(log: Path) -> str:
+    return log.read_text(errors="replace")

@@ -1,0 +1,125 @@
+"""``triage-local up``: what it tells, and that nothing of it is left, however it ends."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+import yaml
+
+_LAST_LINE = "Ctrl-C ends and removes all of it."
+
+
+def _processes_of(folder: Path) -> list[psutil.Process]:
+    """Processes with that folder in their arguments, their environment or as their working directory."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            words = [*process.cmdline(), process.cwd(), *process.environ().values()]
+        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
+            continue
+        if any(str(folder) in word for word in words):
+            found.append(process)
+    return found
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def up(tmp_path: Path, scratch: Path) -> Iterator[subprocess.Popen[str]]:
+    """The command, started with its temporary files in ``scratch``."""
+    with subprocess.Popen(
+        [Path(sys.executable).with_name("triage-local"), "up", "--kubeconfig", tmp_path / "kubeconfig"],
+        env={**os.environ, "TMPDIR": str(scratch), "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    ) as process:
+        yield process
+        process.kill()
+
+
+def _told(process: subprocess.Popen[str]) -> str:
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if line.startswith(_LAST_LINE):
+            return "".join(lines)
+    raise AssertionError("".join(lines))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_up_tells_how_to_reach_the_cluster_and_leaves_nothing(
+    up: subprocess.Popen[str], scratch: Path, tmp_path: Path, number: signal.Signals
+) -> None:
+    told = _told(up)
+    kubeconfig = tmp_path / "kubeconfig"
+    assert f"export KUBECONFIG={kubeconfig}" in told
+    assert yaml.safe_load(kubeconfig.read_text())["contexts"][0]["context"]["namespace"] == "docs"
+    assert re.search(r"Metrics of the operator +http://127\.0\.0\.1:\d+/metrics", told)
+    assert "postgresql://" not in told
+    up.send_signal(number)
+    assert up.wait(20) == 130
+    assert not kubeconfig.exists()
+    assert list(scratch.iterdir()) == []
+    assert _processes_of(scratch) == []
+
+
+def test_nothing_is_left_by_a_cluster_that_is_killed(up: subprocess.Popen[str], scratch: Path) -> None:
+    _told(up)
+    assert _processes_of(scratch)
+    up.kill()
+    up.wait()
+    until = time.monotonic() + 10
+    while (list(scratch.iterdir()) or _processes_of(scratch)) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert list(scratch.iterdir()) == []
+    assert _processes_of(scratch) == []
+
+
+def test_an_interrupt_while_it_starts_leaves_nothing(up: subprocess.Popen[str], scratch: Path) -> None:
+    until = time.monotonic() + 10
+    while not list(scratch.glob("triage-local-*/pgdata")):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    up.send_signal(signal.SIGINT)
+    assert up.wait(20) == 130
+    assert list(scratch.iterdir()) == []
+    assert _processes_of(scratch) == []
+
+
+def test_a_kubeconfig_that_exists_is_left_alone(up: subprocess.Popen[str], tmp_path: Path) -> None:
+    _told(up)
+    mine = tmp_path / "kubeconfig"
+    again = subprocess.run(
+        [Path(sys.executable).with_name("triage-local"), "up", "--kubeconfig", mine],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (again.returncode, again.stderr) == (1, f"Error: {mine} exists: name a file that does not\n")
+    assert mine.exists()
+
+
+def test_a_real_model_needs_a_key() -> None:
+    refused = subprocess.run(
+        [Path(sys.executable).with_name("triage-local"), "up", "--model", "gemini-3.8-flash"],
+        env={"PATH": os.defpath},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 1
+    assert "model gemini-3.8-flash needs a key: set GOOGLE_API_KEY" in refused.stderr
