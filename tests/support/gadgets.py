@@ -71,7 +71,7 @@ def gadget_definition(group: str) -> Json:
             {"rule": "!(has(self.mode) && has(self.port))", "message": "mode and port exclude each other"},
             {
                 "rule": "self.size < 100",
-                "messageExpression": "'size ' + string(self.size) + ' is too much'",
+                "messageExpression": "self.size < 1000 ? 'too big' : 'far too big'",
                 "reason": "FieldValueForbidden",
                 "fieldPath": ".size",
             },

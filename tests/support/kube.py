@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from aiohttp import ClientSession, TCPConnector
+from aiohttp import ClientSession, StreamReader, TCPConnector
 
 Json = dict[str, Any]
 
@@ -35,34 +35,35 @@ class Rest:
         method: str,
         path: str,
         body: Any = None,
+        query: Mapping[str, str | int] | None = None,
         *,
         content_type: str = "application/json",
         accept: str = "application/json",
-        **query: str | int,
     ) -> Answer:
-        """One request and its answer. Query parameters are keyword arguments."""
+        """One request and its answer. The other methods take the query as keyword arguments."""
         headers = {"Content-Type": content_type, "Accept": accept}
         data = None if body is None else json.dumps(body)
         async with self._session.request(method, path, data=data, headers=headers, params=query) as response:
-            return Answer(
-                code=response.status, body=await response.json(content_type=None), headers=response.headers
-            )
+            # A path without any resource is answered in plain text.
+            is_json = response.content_type == "application/json"
+            body = await response.json() if is_json else {"text": await response.text()}
+            return Answer(code=response.status, body=body, headers=response.headers)
 
     async def get(self, path: str, *, accept: str = "application/json", **query: str | int) -> Answer:
         """GET."""
-        return await self.request("GET", path, accept=accept, **query)
+        return await self.request("GET", path, None, query, accept=accept)
 
     async def post(self, path: str, body: Any, **query: str | int) -> Answer:
         """POST."""
-        return await self.request("POST", path, body, **query)
+        return await self.request("POST", path, body, query)
 
     async def put(self, path: str, body: Any, **query: str | int) -> Answer:
         """PUT."""
-        return await self.request("PUT", path, body, **query)
+        return await self.request("PUT", path, body, query)
 
     async def merge(self, path: str, body: Any, **query: str | int) -> Answer:
         """A merge patch."""
-        return await self.request("PATCH", path, body, content_type="application/merge-patch+json", **query)
+        return await self.request("PATCH", path, body, query, content_type="application/merge-patch+json")
 
     async def strategic(self, path: str, body: Any) -> Answer:
         """A strategic merge patch."""
@@ -74,7 +75,7 @@ class Rest:
 
     async def delete(self, path: str, body: Any = None, **query: str | int) -> Answer:
         """DELETE."""
-        return await self.request("DELETE", path, body, **query)
+        return await self.request("DELETE", path, body, query)
 
     @asynccontextmanager
     async def watch(self, path: str, **query: str | int) -> AsyncIterator[AsyncIterator[Json]]:
@@ -89,7 +90,7 @@ class Rest:
         return str(answer.body["metadata"]["resourceVersion"])
 
 
-async def _events(lines: AsyncIterator[bytes]) -> AsyncIterator[Json]:
+async def _events(lines: StreamReader) -> AsyncIterator[Json]:
     async for line in lines:
         yield json.loads(line)
 

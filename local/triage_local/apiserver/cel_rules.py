@@ -32,7 +32,8 @@ class RuleSyntaxError(ValueError):
 class Rule:
     """One rule of one schema node."""
 
-    text: str
+    named: str
+    """What an error calls the rule: its message, else its text."""
     message: str
     reason: str
     field_path: str
@@ -82,11 +83,12 @@ def _compiled_inner(schema: Any, path: str) -> RuleTree | None:
 
 
 def _rule(entry: Json, path: str) -> Rule:
-    text = str(entry["rule"])
+    text = str(entry["rule"]).strip()
+    named = str(entry.get("message") or text).strip()
     message_text = entry.get("messageExpression")
     return Rule(
-        text=text,
-        message=str(entry.get("message") or f"failed rule: {' '.join(text.split())}"),
+        named=named,
+        message=named if entry.get("message") else f"failed rule: {named}",
         reason=str(entry.get("reason") or "FieldValueInvalid"),
         field_path=str(entry.get("fieldPath") or ""),
         program=_program(text, f"{path}.rule"),
@@ -139,8 +141,9 @@ def _checked(rule: Rule, value: Any, old: Any, path: str) -> FieldError | None:
             return None
         message = str(rule.message_program.evaluate(activation)) if rule.message_program else rule.message
     except CELEvalError as error:
-        message = f"rule evaluation error: {error.args[0] if error.args else error}"
-        return _error("FieldValueInvalid", path + rule.field_path, value, message)
+        words = str(error.args[0]) if error.args else "evaluation failed"
+        words = re.sub(r"no such member in mapping: '(.*)'", r"no such key: \1", words)
+        return _error("FieldValueInvalid", path, value, f"{words} evaluating rule: {rule.named}")
     return _error(rule.reason, path + rule.field_path, value, message)
 
 

@@ -3,10 +3,11 @@
 from collections import defaultdict
 from typing import Final
 
+from triage_local.apiserver.deleting import DeleteOptions
 from triage_local.apiserver.objects import Json, metadata, namespace_of, uid_of, with_metadata
 from triage_local.apiserver.resources import Catalogue
 from triage_local.apiserver.store import Key, Store, Table, Write
-from triage_local.apiserver.writing import DeleteOptions, Writer
+from triage_local.apiserver.writing import Writer
 
 ORPHAN: Final = "orphan"
 FOREGROUND: Final = "foregroundDeletion"

@@ -1,10 +1,11 @@
 """Deletions that wait until a namespace, or the resource that a definition made, has no object left."""
 
+from triage_local.apiserver.deleting import DeleteOptions
 from triage_local.apiserver.objects import Json, metadata, name_of, namespace_of, with_metadata
 from triage_local.apiserver.resources import Catalogue
 from triage_local.apiserver.store import Key, Store, Table, Write
 from triage_local.apiserver.strategies.definitions import FINALIZER
-from triage_local.apiserver.writing import NAMESPACES, DeleteOptions, Writer
+from triage_local.apiserver.writing import NAMESPACES, Writer
 
 DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 

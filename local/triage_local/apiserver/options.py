@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
+from triage_local.apiserver.deleting import DeleteOptions
 from triage_local.apiserver.exceptions import BadRequestError, NotFoundError
 from triage_local.apiserver.objects import Json
 from triage_local.apiserver.resources import Catalogue, Resource
 from triage_local.apiserver.selectors import Predicate, all_of, field_selector, label_selector
 from triage_local.apiserver.store import Key
-from triage_local.apiserver.writing import DeleteOptions, WriteOptions
+from triage_local.apiserver.writing import WriteOptions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,10 +69,7 @@ def _json_patched(obj: Json, patch: Any) -> Json:
     except jsonpatch.InvalidJsonPatch as error:
         raise BadRequestError(str(error)) from error
     except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException) as error:
-        raise InvalidError(
-            "the server rejected our request due to an error in our request",
-            details={"causes": [{"reason": "UnexpectedServerResponse", "message": str(error)}]},
-        ) from error
+        raise InvalidError("the server rejected our request due to an error in our request") from error
     if not isinstance(result, dict):
         raise BadRequestError("the patch leaves no object")
     return result

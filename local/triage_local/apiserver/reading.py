@@ -18,7 +18,7 @@ def listed(
     version = store.version
     if options.version is not None and options.version > version:
         raise TimedOutError(
-            f"Too large resource version: {options.version}, current: {version}",
+            f"Timeout: Too large resource version: {options.version}, current: {version}",
             retry_after_seconds=1,
             details={
                 "causes": [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]

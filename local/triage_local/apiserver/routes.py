@@ -7,14 +7,13 @@ from typing import TypeAlias
 from aiohttp import web
 
 from triage_local.apiserver import discovery, openapi
-from triage_local.apiserver.exceptions import ApiError, NotFoundError
+from triage_local.apiserver.exceptions import ApiError
 from triage_local.apiserver.faults import Faults
 from triage_local.apiserver.handlers import ResourceHandler
 from triage_local.apiserver.objects import Json
 from triage_local.apiserver.resources import Catalogue
 
 _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
-_NOTHING = "the server could not find the requested resource"
 
 
 def api_routes(catalogue: Catalogue, resources: ResourceHandler, faults: Faults) -> list[web.RouteDef]:
@@ -24,7 +23,7 @@ def api_routes(catalogue: Catalogue, resources: ResourceHandler, faults: Faults)
         async def handler(request: web.Request) -> web.StreamResponse:
             body = answer(request)
             if body is None:
-                raise NotFoundError(_NOTHING)
+                raise _nothing()
             return web.json_response(body)
 
         return handler
@@ -33,7 +32,7 @@ def api_routes(catalogue: Catalogue, resources: ResourceHandler, faults: Faults)
         return web.Response(text="ok")
 
     async def nothing(_: web.Request) -> web.StreamResponse:
-        raise NotFoundError(_NOTHING)
+        raise _nothing()
 
     def listed_resources(request: web.Request) -> Json | None:
         return discovery.resources(
@@ -65,6 +64,11 @@ def api_routes(catalogue: Catalogue, resources: ResourceHandler, faults: Faults)
         ("*", "/{path:.*}", nothing),
     ]
     return [web.route(method, path, _refusing(handler, faults)) for method, path, handler in handlers]
+
+
+def _nothing() -> web.HTTPNotFound:
+    """The answer to a path that belongs to no group: plain text, as a real server gives it."""
+    return web.HTTPNotFound(text="404 page not found\n")
 
 
 def _refusing(handler: _Handler, faults: Faults) -> _Handler:

@@ -3,10 +3,10 @@
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from triage_local.apiserver import exceptions
+from triage_local.apiserver.deleting import DeleteOptions, check_preconditions, marked
 from triage_local.apiserver.exceptions import BadRequestError, ForbiddenError
 from triage_local.apiserver.field_errors import FieldError, forbidden, invalid_value
 from triage_local.apiserver.naming import metadata_errors
@@ -16,7 +16,6 @@ from triage_local.apiserver.objects import (
     metadata,
     name_of,
     namespace_of,
-    shifted,
     timestamp,
     uid_of,
     with_metadata,
@@ -53,17 +52,6 @@ class WriteOptions:
     warnings: list[str] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DeleteOptions:
-    """How a deletion is meant. None: the client did not say."""
-
-    grace_seconds: int | None = None
-    propagation: str | None = None
-    uid: str | None = None
-    resource_version: str | None = None
-    dry_run: bool = False
-
-
 class Writer:
     """Writes objects. Each method stores the whole change, or raises an ApiError and stores nothing."""
 
@@ -94,7 +82,7 @@ class Writer:
         if resource.strategy.has_generation:
             meta["generation"] = 1
         named = resource.taken({**obj, "metadata": meta})
-        self._refuse(resource, named, metadata_errors(named, label_name=resource.table == NAMESPACES))
+        self._refuse(resource, named, metadata_errors(named, label_name=resource.strategy.label_name))
         created = resource.strategy.created(named)
         self._refuse(resource, created, resource.strategy.errors(created, None))
         if self._store.get(resource.table, (namespace_of(created), name_of(created))) is not None:
@@ -132,7 +120,7 @@ class Writer:
                 new = taking_status_from(old, new)
             new = strategy.updated(new, old)
             errors = [
-                *metadata_errors(new, label_name=resource.table == NAMESPACES),
+                *metadata_errors(new, label_name=resource.strategy.label_name),
                 *_finalizer_errors(new, old),
             ]
             errors += strategy.errors(new, old)
@@ -151,42 +139,29 @@ class Writer:
         key = (namespace_of(new), name_of(new))
         if (options is not None and options.dry_run) or new == self._store.get(resource.table, key):
             return new
-        meta = metadata(new)
-        released = not meta.get("finalizers") and not meta.get("deletionGracePeriodSeconds")
-        if meta.get("deletionTimestamp") and released and not _held_by_spec(resource, new):
+        if metadata(new).get("deletionTimestamp") and _released(resource, new):
             return self._store.remove(resource.table, key, new)
         return self._store.put(resource.table, new)
 
     def delete(self, resource: Resource, key: Key, options: DeleteOptions) -> tuple[Json, bool]:
         """Delete the object or begin to, and say what it last was and whether it is gone."""
         obj = self.read(resource, key)
-        self._check_preconditions(resource, obj, options)
-        grace = resource.strategy.grace_seconds(obj, options.grace_seconds)
-        finalizers = list(metadata(obj).get("finalizers") or [])
-        if options.propagation == "Foreground" and "foregroundDeletion" not in finalizers:
-            finalizers.append("foregroundDeletion")
-        if options.propagation == "Orphan" and "orphan" not in finalizers:
-            finalizers.append("orphan")
-        held = bool(finalizers) or _held_by_spec(resource, obj)
+        check_preconditions(resource, obj, options)
+        marked_obj = marked(resource, obj, options)
+        gone = _released(resource, marked_obj)
         if options.dry_run:
-            return obj, not held and not grace
-        if not held and not grace:
-            gone = with_metadata(obj, deletionTimestamp=timestamp(), deletionGracePeriodSeconds=0)
-            return self._store.remove(
-                resource.table, key, gone if "deletionTimestamp" in metadata(obj) else None
-            ), True
-        return self.store(resource, _deleting(obj, grace, finalizers, resource)), False
+            return obj, gone
+        if gone and not resource.strategy.graceful:
+            return self._store.remove(resource.table, key), True
+        # An object that can stay is marked even if it goes at once: watches see both.
+        if marked_obj != obj:
+            marked_obj = self._store.put(resource.table, marked_obj)
+        return (self._store.remove(resource.table, key), True) if gone else (marked_obj, False)
 
     def _decoded(self, resource: Resource, sent: Json, options: WriteOptions) -> Json:
         if not isinstance(sent.get("metadata") or {}, dict):
             raise BadRequestError("metadata must be an object")
-        for field_name, own in (("apiVersion", resource.api_version), ("kind", resource.kind)):
-            if sent.get(field_name, own) != own:
-                raise BadRequestError(
-                    f"the {field_name} in the data ({sent[field_name]}) does not match the expected ({own})"
-                )
-            if resource.custom and not sent.get(field_name):
-                raise BadRequestError(f"Object '{field_name}' is missing")
+        self._check_kind(resource, sent)
         decoded, unknown = resource.strategy.decoded(sent)
         if unknown and options.field_validation == "Strict":
             listed = ", ".join(f'unknown field "{path}"' for path in sorted(unknown))
@@ -197,6 +172,27 @@ class Writer:
         if options.field_validation == "Warn":
             options.warnings.extend(f'unknown field "{path}"' for path in unknown)
         return decoded
+
+    def _check_kind(self, resource: Resource, sent: Json) -> None:
+        version, kind = sent.get("apiVersion"), sent.get("kind")
+        if resource.custom:
+            for field_name, value in (("Kind", kind), ("apiVersion", version)):
+                if not value:
+                    raise BadRequestError(
+                        f"the object provided is unrecognized (must be of type {resource.kind}): "
+                        f"Object '{field_name}' is missing"
+                    )
+        if version and version != resource.api_version:
+            raise BadRequestError(
+                f"the API version in the data ({version}) does not match the expected API version "
+                f"({resource.api_version})"
+            )
+        if kind and kind != resource.kind:
+            if resource.custom:
+                self._refuse(resource, sent, [invalid_value("kind", kind, f"must be {resource.kind}")])
+            raise BadRequestError(
+                f'{kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
+            )
 
     def _require_active(self, namespace: str) -> None:
         found = self._store.get(NAMESPACES, ("", namespace))
@@ -234,44 +230,13 @@ class Writer:
             detail = "must be specified for an update"
             self._refuse(resource, old, [invalid_value("metadata.resourceVersion", 0, detail)])
 
-    def _check_preconditions(self, resource: Resource, obj: Json, options: DeleteOptions) -> None:
-        for label, asked, found in (
-            ("UID", options.uid, uid_of(obj)),
-            ("ResourceVersion", options.resource_version, metadata(obj)["resourceVersion"]),
-        ):
-            if asked and asked != found:
-                why = (
-                    f"Precondition failed: {label} in precondition: {asked}, {label} in object meta: {found}"
-                )
-                raise exceptions.conflict(resource.group, resource.plural, name_of(obj), why)
 
-
-def _held_by_spec(resource: Resource, obj: Json) -> bool:
-    return resource.table == NAMESPACES and bool((obj.get("spec") or {}).get("finalizers"))
-
-
-def _deleting(obj: Json, grace: int, finalizers: list[str], resource: Resource) -> Json:
-    """The object marked for deletion. A second deletion can only shorten the time that the first one gave."""
+def _released(resource: Resource, obj: Json) -> bool:
+    """Whether nothing holds a deleted object back."""
     meta = metadata(obj)
-    began, given = meta.get("deletionTimestamp"), meta.get("deletionGracePeriodSeconds")
-    if began is None:
-        due, left = timestamp(datetime.now(UTC)), grace
-        due = shifted(due, grace)
-        generation = int(meta["generation"]) + 1 if "generation" in meta else None
-    else:
-        left = min(grace, int(given or 0))
-        due = shifted(began, left - int(given or 0))
-        generation = meta.get("generation")
-    marked = with_metadata(
-        obj,
-        deletionTimestamp=due,
-        deletionGracePeriodSeconds=left,
-        generation=generation,
-        finalizers=finalizers or None,
+    return not (
+        meta.get("finalizers") or meta.get("deletionGracePeriodSeconds") or resource.strategy.held(obj)
     )
-    if resource.table == NAMESPACES:
-        marked = {**marked, "status": {**(obj.get("status") or {}), "phase": "Terminating"}}
-    return marked
 
 
 def _finalizer_errors(new: Json, old: Json) -> list[FieldError]:

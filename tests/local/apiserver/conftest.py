@@ -8,34 +8,18 @@ import asyncio
 import os
 import shutil
 import uuid
-from collections.abc import AsyncIterator, Awaitable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Protocol
 
 import pytest
 from kubernetes.aio import client, config
 
 from support.gadgets import Gadgets, gadget_definition
 from support.kube import Rest, rest_client
+from support.kubectl import Kubectl
 from triage_local.apiserver import ApiServer
 
 _GIVEN = os.environ.get("TRIAGE_TEST_KUBECONFIG")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Completed:
-    """What a call of kubectl came to."""
-
-    code: int
-    out: str
-    err: str
-
-
-class Kubectl(Protocol):
-    """Runs kubectl in the test's namespace, for 30 seconds at most."""
-
-    def __call__(self, *arguments: str, stdin: str = "") -> Awaitable[Completed]: ...
 
 
 @pytest.fixture
@@ -106,7 +90,7 @@ async def gadgets(rest: Rest, namespace: str) -> AsyncIterator[Gadgets]:
 
 
 @pytest.fixture
-async def aio(kubeconfig: Path) -> AsyncIterator[client.ApiClient]:
+async def aio_api(kubeconfig: Path) -> AsyncIterator[client.ApiClient]:
     """The official asynchronous client."""
     settings = client.Configuration()
     await config.load_kube_config(str(kubeconfig), client_configuration=settings)  # type: ignore[no-untyped-call]
@@ -121,20 +105,4 @@ def kubectl(kubeconfig: Path, namespace: str, tmp_path: Path) -> Kubectl:
     if program is None:
         pytest.skip("kubectl is not installed")
     environment = {**os.environ, "KUBECONFIG": str(kubeconfig), "KUBECACHEDIR": str(tmp_path / "cache")}
-
-    async def run(*arguments: str, stdin: str = "") -> Completed:
-        process = await asyncio.create_subprocess_exec(
-            program,
-            f"--namespace={namespace}",
-            *arguments,
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            env=environment,
-        )
-        async with asyncio.timeout(30):
-            out, err = await process.communicate(stdin.encode())
-        assert process.returncode is not None
-        return Completed(code=process.returncode, out=out.decode(), err=err.decode())
-
-    return run
+    return Kubectl(program=program, namespace=namespace, environment=environment)

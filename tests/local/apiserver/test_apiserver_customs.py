@@ -99,7 +99,7 @@ async def test_unknown_fields_are_refused_where_the_client_is_strict(rest: Rest,
             {"report": "r", "mode": "A", "port": 1},
             'spec: Invalid value: "object": mode and port exclude each other',
         ),
-        ({"report": "r", "size": 100}, "spec.size: Forbidden: size 100 is too much"),
+        ({"report": "r", "size": 100}, "spec.size: Forbidden: too big"),
     ],
 )
 async def test_a_wrong_field_is_named(rest: Rest, gadgets: Gadgets, spec: Json, error: str) -> None:
@@ -190,10 +190,20 @@ async def test_an_update_needs_a_version(rest: Rest, gadgets: Gadgets) -> None:
     assert (await rest.put(f"{gadgets.path}/one", created)).code == 409
 
 
-async def test_an_object_of_another_kind_is_a_bad_request(rest: Rest, gadgets: Gadgets) -> None:
-    gadget = {**gadgets.one("one", {"report": "r"}), "kind": "Widget"}
-    assert (await rest.post(gadgets.path, gadget)).code == 400
-    assert (await rest.post(gadgets.path, {"metadata": {"name": "one"}})).code == 400
+async def test_an_object_of_another_kind_or_version_is_refused(rest: Rest, gadgets: Gadgets) -> None:
+    gadget = gadgets.one("one", {"report": "r", "size": 1})
+    wrong_kind = await rest.post(gadgets.path, {**gadget, "kind": "Widget"})
+    assert wrong_kind.code == 422
+    assert 'kind: Invalid value: "Widget": must be Gadget' in wrong_kind.body["message"]
+    wrong_version = await rest.post(gadgets.path, {**gadget, "apiVersion": "other.dev/v1"})
+    assert (wrong_version.code, wrong_version.body["message"]) == (
+        400,
+        "the API version in the data (other.dev/v1) does not match the expected API version "
+        f"({gadgets.group}/v1)",
+    )
+    no_kind = await rest.post(gadgets.path, {"metadata": {"name": "one"}})
+    assert no_kind.code == 400
+    assert "Object 'Kind' is missing" in no_kind.body["message"]
 
 
 @pytest.mark.parametrize(
@@ -206,11 +216,11 @@ async def test_an_object_of_another_kind_is_a_bad_request(rest: Rest, gadgets: G
         (lambda d: d["spec"]["versions"][0].pop("schema"), "spec.versions[0].schema.openAPIV3Schema"),
         (
             lambda d: spec_schema(d)["properties"]["mode"].pop("type"),
-            "spec.versions[0].schema.openAPIV3Schema.properties[spec].properties[mode].type",
+            "spec.validation.openAPIV3Schema.properties[spec].properties[mode].type",
         ),
         (
             lambda d: spec_schema(d)["x-kubernetes-validations"][0].update(rule="self. =="),
-            "spec.versions[0].schema.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule",
+            "spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].rule",
         ),
     ],
 )

@@ -95,8 +95,7 @@ async def test_an_absent_namespace_takes_no_object(rest: Rest) -> None:
 
 @pytest.mark.parametrize("path", ["/api/v1/nothings", "/apis/nothing.dev/v1/things", "/api/v2/pods"])
 async def test_an_absent_resource_is_not_found(rest: Rest, path: str) -> None:
-    answer = await rest.get(path)
-    assert answer.code == 404
+    assert (await rest.get(path)).code == 404
 
 
 async def test_an_update_with_an_old_version_is_a_conflict(rest: Rest, config_maps: str) -> None:

@@ -25,17 +25,18 @@ async def test_a_merge_patch_with_an_old_version_is_a_conflict(rest: Rest, confi
 
 
 async def test_a_json_patch_is_applied_in_order(rest: Rest, config_maps: str) -> None:
-    await rest.post(config_maps, a_config_map("one", {"a": "1", "x/y": "2"}))
+    await rest.post(config_maps, a_config_map("one", {"a": "1"}, annotations={"x/y": "2"}))
     operations = [
         {"op": "test", "path": "/data/a", "value": "1"},
         {"op": "replace", "path": "/data/a", "value": "3"},
         {"op": "copy", "from": "/data/a", "path": "/data/b"},
-        {"op": "remove", "path": "/data/x~1y"},
+        {"op": "remove", "path": "/metadata/annotations/x~1y"},
         {"op": "add", "path": "/metadata/labels", "value": {"l": "m"}},
     ]
     answer = await rest.json_patch(f"{config_maps}/one", operations)
     assert answer.body["data"] == {"a": "3", "b": "3"}
     assert answer.body["metadata"]["labels"] == {"l": "m"}
+    assert not answer.body["metadata"].get("annotations")
 
 
 @pytest.mark.parametrize(

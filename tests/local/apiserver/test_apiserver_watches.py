@@ -9,7 +9,7 @@ from support.kube import Json, Rest, a_config_map, a_pod
 
 async def following(events: AsyncIterator[Json], count: int) -> list[tuple[str, str]]:
     """Type and name of the next events."""
-    found = []
+    found: list[tuple[str, str]] = []
     async with asyncio.timeout(10):
         while len(found) < count:
             event = await anext(events)

@@ -9,6 +9,8 @@ class Strategy:
 
     unconditional_update = True
     """Whether a PUT may leave out the resource version."""
+    label_name = False
+    """Whether names are DNS labels, where others are DNS subdomains."""
     graceful = False
     """Whether an object can stay for a while after its deletion, so that a deletion is answered with the object."""
 
@@ -38,6 +40,14 @@ class Strategy:
     def status_errors(self, new: Json, old: Json) -> list[FieldError]:
         """What is wrong with an object whose status is being written."""
         return []
+
+    def held(self, obj: Json) -> bool:
+        """Whether something beside the object's finalizers keeps it from going."""
+        return False
+
+    def terminating(self, obj: Json) -> Json:
+        """The object when its deletion has begun."""
+        return obj
 
     def grace_seconds(self, obj: Json, asked: int | None) -> int:
         """How long the object stays after a deletion; ``asked`` is the client's wish, None: no wish."""

@@ -79,9 +79,7 @@ class DefinitionStrategy(Strategy):
             was = old["spec"]
             if (spec["group"], spec["scope"]) != (was["group"], was["scope"]):
                 found.append(forbidden("spec", "field is immutable"))
-        for place, version in enumerate(_versions(new)):
-            found.extend(_version_errors(f"spec.versions[{place}]", version))
-        return found
+        return [*found, *_schema_errors(_versions(new))]
 
 
 def _named(obj: Json) -> Json:
@@ -97,14 +95,26 @@ def _versions(obj: Json) -> list[Json]:
     return found
 
 
-def _version_errors(path: str, version: Json) -> list[FieldError]:
-    schema = (version.get("schema") or {}).get("openAPIV3Schema")
-    path = f"{path}.schema.openAPIV3Schema"
-    if not schema:
-        return [required(path, "schemas are required")]
-    found = list(_structural_errors(path, schema, root=True))
-    if found:
-        return found
+def _schema_errors(versions: list[Json]) -> list[FieldError]:
+    found: list[FieldError] = []
+    schemas_by_path: dict[str, Json] = {}
+    for place, version in enumerate(versions):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        path = f"spec.versions[{place}].schema.openAPIV3Schema"
+        if schema:
+            schemas_by_path[path] = schema
+        else:
+            found.append(required(path, "schemas are required"))
+    schema, *others = schemas_by_path.values() or [None]
+    if schema is not None and all(other == schema for other in others):
+        # A server keeps a schema that all versions share in one place, and names that.
+        schemas_by_path = {"spec.validation.openAPIV3Schema": schema}
+    for path, schema in schemas_by_path.items():
+        found.extend(list(_structural_errors(path, schema, root=True)) or _compilation_errors(path, schema))
+    return found
+
+
+def _compilation_errors(path: str, schema: Json) -> list[FieldError]:
     try:
         schemas.validator(schema)
         cel_rules.compiled(schema, path)

@@ -13,6 +13,8 @@ NAME_LABEL: Final = "kubernetes.io/metadata.name"
 class NamespaceStrategy(Strategy):
     """Sets phase, finalizer and name label as the API server does."""
 
+    label_name = True
+
     def __init__(self) -> None:
         super().__init__(has_status=True)
 
@@ -24,6 +26,14 @@ class NamespaceStrategy(Strategy):
     def updated(self, new: Json, old: Json) -> Json:
         """The finalizer is changed through the subresource ``finalize`` only, the label never."""
         return {**self._labelled(new), "spec": old.get("spec") or {}}
+
+    def held(self, obj: Json) -> bool:
+        """Whether the controller has not emptied it yet."""
+        return bool((obj.get("spec") or {}).get("finalizers"))
+
+    def terminating(self, obj: Json) -> Json:
+        """With the phase that says so."""
+        return {**obj, "status": {**(obj.get("status") or {}), "phase": "Terminating"}}
 
     def _labelled(self, obj: Json) -> Json:
         labels = {**(metadata(obj).get("labels") or {}), NAME_LABEL: name_of(obj)}
