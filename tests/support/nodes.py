@@ -41,7 +41,8 @@ class Nodes:
     """An API server with a process kubelet. Every state that a pod was ever in is remembered."""
 
     def __init__(self, server: ApiServer, kubelet: ProcessKubelet) -> None:
-        self.cluster = Cluster(client.Configuration(host=server.url), watch_seconds=1)
+        # One long watch, since between two of them a state could come and go unseen.
+        self.cluster = Cluster(client.Configuration(host=server.url), watch_seconds=600)
         self.kubelet = kubelet
         self.server = server
         self._history: dict[str, list[Json | None]] = {}
@@ -69,6 +70,9 @@ class Nodes:
         def note_all(pods: list[Json]) -> None:
             for pod in pods:
                 note("ADDED", pod)
+            for name in self._history.keys() - {pod["metadata"]["name"] for pod in pods}:
+                self._history[name].append(None)
+            self._news.set()
 
         await self.cluster.follow(_PODS, synced=note_all, changed=note)
 
