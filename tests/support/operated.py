@@ -18,9 +18,12 @@ from kubernetes.aio.client import (
     CoreV1Api,
     CustomObjectsApi,
     V1Binding,
+    V1Container,
     V1Eviction,
     V1ObjectMeta,
     V1ObjectReference,
+    V1Pod,
+    V1PodSpec,
 )
 
 from support.databases import Database
@@ -79,6 +82,33 @@ class Cluster:
         await CustomObjectsApi(self.client).delete_namespaced_custom_object(
             GROUP, VERSION, NAMESPACE, "triageruns", name
         )
+
+    async def edit_status(self, name: str = "tokens", **status: Any) -> None:
+        """Change a TriageRun's status, as somebody with too many rights does by hand."""
+        await CustomObjectsApi(self.client).patch_namespaced_custom_object_status(
+            GROUP, VERSION, NAMESPACE, "triageruns", name, {"status": status}, _content_type=MERGE
+        )
+
+    async def change_agent(self, name: str = "default", **spec: Any) -> None:
+        """Change fields of a TriageAgent's spec."""
+        await CustomObjectsApi(self.client).patch_namespaced_custom_object(
+            GROUP, VERSION, NAMESPACE, "triageagents", name, {"spec": spec}, _content_type=MERGE
+        )
+
+    async def runs(self) -> list[Json]:
+        """Read all TriageRuns."""
+        listed = await CustomObjectsApi(self.client).list_namespaced_custom_object(
+            GROUP, VERSION, NAMESPACE, "triageruns"
+        )
+        return cast(list[Json], cast(Json, listed)["items"])
+
+    async def create_pod(self, name: str) -> None:
+        """Create a pod that is none of ours."""
+        body = V1Pod(
+            metadata=V1ObjectMeta(name=name),
+            spec=V1PodSpec(containers=[V1Container(name="agent", image="other:1")]),
+        )
+        await CoreV1Api(self.client).create_namespaced_pod(NAMESPACE, body)
 
     async def run(self, name: str = "tokens") -> Json:
         """Read a TriageRun."""
