@@ -14,9 +14,8 @@ from triage_contract.states import CallState, ToolKind
 USER: Final = "user"
 """Author of messages and answers from outside, and of the responses that ADK makes for its task agents."""
 
-NODE_COMPLETED: Final = 3
 NODE_WAITING: Final = 4
-"""Numbers of ADK's ``NodeStatus``, which it promises never to change."""
+"""Number in ADK's ``NodeStatus``, none of which it ever changes: the node waits for its user."""
 
 FINISH_TASK: Final = "finish_task"
 """ADK's tool with which an agent in task mode ends."""

@@ -21,7 +21,6 @@ from typing import Final
 
 from triage_contract.states import CallState, ToolKind, Verdict
 from triage_contract.verdict.facts import (
-    NODE_COMPLETED,
     NODE_WAITING,
     USER,
     Call,
@@ -167,8 +166,6 @@ def _call_open(history: History) -> Judgement | None:
 
 def _ended(history: History) -> Judgement | None:
     if history.ended < max(history.said, history.transferred, 0):
-        return None
-    if any(status != NODE_COMPLETED for status in history.nodes):
         return None
     if history.last is not None and history.last.failed:
         root = history.root

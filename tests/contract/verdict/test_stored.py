@@ -109,6 +109,7 @@ async def test_projection_reads_states_and_parts_of_any_form(engine: AsyncEngine
         {"author": "mine", "content": {"parts": [{"text": "a"}, {"executable_code": {"code": "1"}}]}},
         {"author": "mine", "content": {"parts": [{"code_execution_result": {"output": "1"}}]}},
         {"author": "mine", "content": {"parts": [{"text": "Hm.", "thought": True}, {"text": "So."}]}},
+        {"author": "mine", "content": {"parts": [{"text": "Hm.", "thought": True}, {"text": ""}]}},
         {"author": "user", "content": {"parts": [{"text": "And?"}]}},
         {"author": "mine", "output": False},
         {"author": "mine", "actions": {"compaction": {"start_timestamp": 1.0}}},
