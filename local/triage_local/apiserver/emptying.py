@@ -1,5 +1,7 @@
 """Deletions that wait until a namespace, or the resource that a definition made, has no object left."""
 
+from typing import Final
+
 from triage_local.apiserver.deleting import DeleteOptions
 from triage_local.apiserver.objects import Json, metadata, name_of, namespace_of, with_metadata
 from triage_local.apiserver.resources import Catalogue
@@ -7,7 +9,8 @@ from triage_local.apiserver.store import Key, Store, Table, Write
 from triage_local.apiserver.strategies.definitions import FINALIZER
 from triage_local.apiserver.writing import NAMESPACES, Writer
 
-DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
+DEFINITIONS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
+PODS: Final = ("", "pods")
 
 
 class Emptier:
@@ -35,8 +38,9 @@ class Emptier:
         resource = self._catalogue.first(NAMESPACES)
         if namespace is None or resource is None:
             return
-        left = [self._delete_all(table, name) for table in self._store.tables() if table != NAMESPACES]
-        if not any(left):
+        # Pods go before what they may still need (KEP 5080).
+        others = [table for table in self._store.tables() if table not in (NAMESPACES, PODS)]
+        if self._delete_all(PODS, name) == 0 and sum(self._delete_all(table, name) for table in others) == 0:
             self._writer.store(resource, {**namespace, "spec": {**namespace["spec"], "finalizers": []}})
 
     def _empty_definition(self, name: str) -> None:
