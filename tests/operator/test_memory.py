@@ -1,0 +1,67 @@
+"""Memory after OOM kills."""
+
+from typing import Any
+
+import pytest
+
+from support.builders import MEBIBYTE, a_run, a_triage_agent, an_attempt, lost
+from triage_contract.states import Cause
+from triage_operator.memory import is_at_cap, next_limit
+
+
+def _agent(own: str | None, **memory: Any) -> Any:
+    limits = {} if own is None else {"memory": own}
+    return a_triage_agent(resources={"limits": limits}, resume={"memory": memory})
+
+
+def _oom_at(mebibytes: int | None) -> Any:
+    return lost(Cause.OOM, memory_limit_bytes=None if mebibytes is None else mebibytes * MEBIBYTE)
+
+
+@pytest.mark.parametrize(
+    ("agent", "attempts", "mebibytes"),
+    [
+        pytest.param(_agent("256Mi"), [], 256, id="the first attempt has the agent's limit"),
+        pytest.param(_agent("256Mi"), [lost(Cause.SIGKILL)], 256, id="another loss raises nothing"),
+        pytest.param(_agent("256Mi"), [_oom_at(256)], 384, id="an OOM kill raises by the factor"),
+        pytest.param(_agent("256Mi"), [_oom_at(256), _oom_at(384)], 576, id="each further one raises again"),
+        pytest.param(_agent("256Mi"), [_oom_at(256), lost(Cause.DRAIN)], 384, id="what was raised stays so"),
+        pytest.param(_agent("256Mi", limit="300Mi"), [_oom_at(256)], 300, id="up to the cap"),
+        pytest.param(_agent("256Mi"), [_oom_at(1000)], 1024, id="up to four times without a cap"),
+        pytest.param(_agent("2Gi"), [_oom_at(256)], 2048, id="an agent that was given more since"),
+        pytest.param(
+            _agent("256Mi", limit="128Mi"), [_oom_at(256)], 256, id="a cap below the limit raises nothing"
+        ),
+        pytest.param(_agent("256Mi", factor=1), [_oom_at(256)], 256, id="factor 1 raises nothing"),
+        pytest.param(_agent("100Mi", factor=1.001), [_oom_at(100)], None, id="whole bytes, rounded up"),
+        pytest.param(_agent("256Mi"), [_oom_at(None)], 256, id="an attempt without a limit tells nothing"),
+    ],
+)
+def test_limit_of_the_next_attempt(agent: Any, attempts: list[Any], mebibytes: int | None) -> None:
+    limit = next_limit(agent, a_run().attempted(*attempts).rows)
+
+    assert limit == (104962458 if mebibytes is None else mebibytes * MEBIBYTE)
+
+
+def test_agent_without_a_limit_gets_none() -> None:
+    assert next_limit(_agent(None), a_run().attempted(_oom_at(256)).rows) is None
+
+
+@pytest.mark.parametrize(
+    ("agent", "had_mebibytes", "expected"),
+    [
+        (_agent("256Mi"), 256, False),
+        (_agent("256Mi"), 1023, False),
+        (_agent("256Mi"), 1024, True),
+        (_agent("256Mi", limit="300Mi"), 300, True),
+        (_agent("256Mi", limit="200Mi"), 256, True),
+        (_agent("256Mi", factor=1), 256, True),
+        (_agent("2Gi"), 256, False),
+        (_agent(None), 256, True),
+        (_agent("256Mi"), None, True),
+    ],
+)
+def test_cap_is_where_nothing_can_be_raised(agent: Any, had_mebibytes: int | None, expected: bool) -> None:
+    had = None if had_mebibytes is None else had_mebibytes * MEBIBYTE
+
+    assert is_at_cap(an_attempt(memory_limit_bytes=had), agent) is expected
