@@ -31,5 +31,9 @@ class AppError(ConfigurationError):
     """The configured app cannot be imported, or is no ADK ``App``."""
 
 
+class ShapeRefusedError(ConfigurationError):
+    """The app's agent tree has a node that cannot be resumed safely; the message names it and says why."""
+
+
 class RefusedError(AgentError):
     """A resume by hand that would do nothing, or harm."""

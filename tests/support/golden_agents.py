@@ -154,6 +154,10 @@ def polish(node_input: Any) -> str:
     return "polished"
 
 
+def list_pages(node_input: Any) -> list[str]:
+    return ["tokens", "deploy"]
+
+
 def break_down(node_input: Any) -> str:
     raise RuntimeError("the node broke")
 
@@ -194,6 +198,7 @@ class TwoSavedSteps(TwoSteps):
     """A custom agent that stores its state and its end."""
 
     saves: ClassVar[bool] = True
+    triage_saves_state: ClassVar[bool] = True
 
 
 class Filed(BaseModel):
@@ -240,6 +245,26 @@ AGENTS: dict[str, Callable[[], Recording]] = {
         ),
         kind="parallel",
     ),
+    "sequential_of_shells": lambda: Recording(
+        root=SequentialAgent(
+            name="pipe",
+            sub_agents=[
+                ParallelAgent(name="fan", sub_agents=reader_and_filer()),
+                LoopAgent(name="loop", max_iterations=1, sub_agents=[agent("last", READ, say("Checked."))]),
+            ],
+        ),
+        kind="sequential",
+    ),
+    "sequential_with_transfer": lambda: Recording(
+        root=SequentialAgent(
+            name="pipe",
+            sub_agents=[
+                desk(transfer("filer"), sub_agent=agent("filer", FILE, BYE)),
+                agent("last", READ, say("Checked.")),
+            ],
+        ),
+        kind="sequential",
+    ),
     "loop": lambda: Recording(
         root=LoopAgent(name="loop", max_iterations=2, sub_agents=[agent("docs", READ, READ_TEXT, FILE, BYE)]),
         kind="loop",
@@ -254,6 +279,13 @@ AGENTS: dict[str, Callable[[], Recording]] = {
     "transfer": lambda: llm(desk(transfer("filer"), sub_agent=agent("filer", FILE, BYE))),
     "transfer_and_back": lambda: llm(
         desk(transfer("filer"), say("All done."), sub_agent=agent("filer", FILE, transfer("desk")))
+    ),
+    "transfer_between_peers": lambda: llm(
+        agent(
+            "desk",
+            transfer("reader"),
+            sub_agents=[agent("reader", READ, transfer("filer")), agent("filer", FILE, BYE)],
+        )
     ),
     "transfer_to_sequential": lambda: llm(
         desk(transfer("pipe"), sub_agent=SequentialAgent(name="pipe", sub_agents=reader_and_filer()))
@@ -283,6 +315,14 @@ AGENTS: dict[str, Callable[[], Recording]] = {
             ],
         )
     ),
+    "task_sub_agent_twice": lambda: llm(
+        desk(
+            call("filer", request="File it."),
+            call("filer", request="File it again."),
+            say("All done."),
+            sub_agent=agent("filer", FILE, FINISH, mode="task"),
+        )
+    ),
     "task_sub_agent_asks": lambda: llm(
         desk(
             call("filer", request="File it."),
@@ -295,6 +335,27 @@ AGENTS: dict[str, Callable[[], Recording]] = {
     "workflow_llm_node": lambda: workflow(outline, agent("docs", READ, FILE, BYE), polish),
     "workflow_llm_last": lambda: workflow(outline, agent("docs", FILE, BYE)),
     "workflow_branches": lambda: workflow((agent("docs", FILE, BYE), polish), JoinNode(name="join")),
+    "workflow_nested": lambda: workflow(
+        outline, Workflow(name="inner", edges=[(START, agent("docs", READ, FILE, BYE))]), polish
+    ),
+    "workflow_as_tool": lambda: llm(
+        agent(
+            "desk",
+            call("inner", request="Read it."),
+            FILE,
+            BYE,
+            tools=[
+                file_issue,
+                Workflow(name="inner", description="Read.", edges=[(START, agent("docs", READ, READ_TEXT))]),
+            ],
+        )
+    ),
+    "workflow_sequential_node": lambda: workflow(
+        outline, SequentialAgent(name="pipe", sub_agents=reader_and_filer()), polish
+    ),
+    "workflow_parallel_workers": lambda: workflow(
+        list_pages, node(agent("docs", READ, READ_TEXT), parallel_worker=True), polish
+    ),
     "workflow_task_node": lambda: workflow(outline, agent("docs", FILE, FINISH, mode="task")),
     "workflow_task_node_asks": lambda: workflow(agent("docs", say("Which page?"), mode="task"), polish),
     "workflow_chat_node": lambda: workflow(agent("docs", FILE, BYE, mode="chat"), polish),
