@@ -1,6 +1,12 @@
-"""Pods on the process kubelet, for tests: an API server with two nodes, and what a test does to it."""
+"""Pods on the process kubelet, for tests: an API server with two nodes, and what a test does to it.
+
+With ``TRIAGE_TEST_KUBECONFIG`` set it is that API server, whose namespace ``default`` is emptied for each test; a test
+that needs the emulator itself is skipped.
+"""
 
 import asyncio
+import contextlib
+import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -8,7 +14,7 @@ from types import TracebackType
 from typing import Any, Self, TypeAlias
 
 import pytest
-from kubernetes.aio import client
+from kubernetes.aio import client, config
 
 from triage_local.apiserver import ApiServer
 from triage_local.kubelet import ProcessKubelet, Timing, python_image
@@ -18,6 +24,7 @@ Json: TypeAlias = dict[str, Any]
 
 QUICK = Timing(termination_delay_seconds=0.05, retry_seconds=0.05, forced_grace_seconds=1.0, watch_seconds=1)
 PYTHON = "example/python:1"
+_GIVEN = os.environ.get("TRIAGE_TEST_KUBECONFIG")
 _PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -40,11 +47,13 @@ def python(source: str, *arguments: str) -> list[str]:
 class Nodes:
     """An API server with a process kubelet. Every state that a pod was ever in is remembered."""
 
-    def __init__(self, server: ApiServer, kubelet: ProcessKubelet) -> None:
+    def __init__(
+        self, configuration: client.Configuration, kubelet: ProcessKubelet, server: ApiServer | None = None
+    ) -> None:
         # One long watch, since between two of them a state could come and go unseen.
-        self.cluster = Cluster(client.Configuration(host=server.url), watch_seconds=600)
+        self.cluster = Cluster(configuration, watch_seconds=600)
         self.kubelet = kubelet
-        self.server = server
+        self._server = server
         self._history: dict[str, list[Json | None]] = {}
         self._news = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
@@ -60,8 +69,14 @@ class Nodes:
         self._following.cancel()
         await self.cluster.close()
 
-    async def _follow(self) -> None:
+    @property
+    def server(self) -> ApiServer:
+        """The emulator."""
+        if self._server is None:
+            pytest.skip("a real API server is under test")
+        return self._server
 
+    async def _follow(self) -> None:
         def note(change: str, pod: Json) -> None:
             states = self._history.setdefault(pod["metadata"]["name"], [])
             states.append(None if change == "DELETED" else pod)
@@ -132,16 +147,26 @@ class Nodes:
         return node
 
 
+async def _empty(configuration: client.Configuration) -> None:
+    cluster = Cluster(configuration)
+    for plural in ("pods", "secrets", "configmaps"):
+        path = f"/api/v1/namespaces/default/{plural}"
+        await cluster.request("DELETE", path, {"gracePeriodSeconds": 0})
+    await cluster.close()
+
+
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
     """Two nodes with the image ``PYTHON``, with little delay."""
-    async with ApiServer() as server:
+    server = None if _GIVEN else ApiServer()
+    async with server or contextlib.nullcontext():
+        configuration = client.Configuration(host=server.url if server else None)
+        if _GIVEN:
+            await config.load_kube_config(_GIVEN, client_configuration=configuration)  # type: ignore[no-untyped-call]
+            await _empty(configuration)
         kubelet = ProcessKubelet(
-            client.Configuration(host=server.url),
-            folder=tmp_path / "kubelet",
-            images={PYTHON: python_image()},
-            timing=QUICK,
+            configuration, folder=tmp_path / "kubelet", images={PYTHON: python_image()}, timing=QUICK
         )
-        async with kubelet, Nodes(server, kubelet) as found:
+        async with kubelet, Nodes(configuration, kubelet, server) as found:
             yield found
     assert not (tmp_path / "kubelet").exists()

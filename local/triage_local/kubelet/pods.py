@@ -114,8 +114,8 @@ class PodRunner:
             self.signal(signal.SIGKILL)
             for container in self._containers.values():
                 await container.reap()
-            with contextlib.suppress(FileNotFoundError):
-                shutil.rmtree(self._folder)
+            # What a process that left its session still writes there goes with the kubelet's own folder.
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     async def _live(self) -> None:
         """Run all containers to their end, the init containers one after the other before the rest."""

@@ -143,14 +143,14 @@ async def test_containers_of_an_earlier_kubelet_are_lost(tmp_path: Path) -> None
         configuration = client.Configuration(host=server.url)
         first = ProcessKubelet(configuration, folder=tmp_path / "1", images=images, timing=QUICK)
         second = ProcessKubelet(configuration, folder=tmp_path / "2", images=images, timing=QUICK)
-        cluster = Nodes(server, first)
+        cluster = Nodes(configuration, first)
         async with first, cluster:
             await cluster.start("run", *SLEEP)
             await cluster.create(build_pod("over", *python("pass")))
             await cluster.until_phase("over", "Succeeded")
             process = psutil.Process(first.container("default", "run").pid)
         assert not process.is_running()
-        cluster = Nodes(server, second)
+        cluster = Nodes(configuration, second)
         async with second, cluster:
             pod = await cluster.until_phase("run", "Failed")
             ended = pod["status"]["containerStatuses"][0]["state"]["terminated"]
@@ -172,7 +172,7 @@ async def main():
         configuration = client.Configuration(host=server.url)
         folder = pathlib.Path(sys.argv[1])
         kubelet = ProcessKubelet(configuration, folder=folder, images={PYTHON: python_image()})
-        nodes = Nodes(server, kubelet)
+        nodes = Nodes(configuration, kubelet)
         async with kubelet, nodes:
             await nodes.start("run", *python("print('ready'); import time; time.sleep(60)"))
             print(kubelet.container("default", "run").pid, flush=True)
