@@ -10,13 +10,18 @@ from triage_local.apiserver.strategies.secrets import SecretStrategy
 
 
 def builtin_resources() -> list[Resource]:
-    """A row for each, alphabetically in its group."""
+    """All of them, in the order of discovery."""
+    return [*_core_resources(), *_grouped_resources()]
+
+
+def _core_resources() -> list[Resource]:
     return [
         Resource(
             group="",
             version="v1",
             plural="configmaps",
             kind="ConfigMap",
+            strategy=Strategy(model="V1ConfigMap"),
             short_names=("cm",),
             columns=columns.CONFIG_MAPS,
         ),
@@ -25,6 +30,7 @@ def builtin_resources() -> list[Resource]:
             version="v1",
             plural="events",
             kind="Event",
+            strategy=Strategy(model="CoreV1Event"),
             short_names=("ev",),
             columns=columns.EVENTS,
             fields=events.FIELDS,
@@ -47,7 +53,7 @@ def builtin_resources() -> list[Resource]:
             plural="nodes",
             kind="Node",
             namespaced=False,
-            strategy=Strategy(has_status=True),
+            strategy=Strategy(model="V1Node", has_status=True),
             short_names=("no",),
             subresources=("status",),
             columns=columns.NODES,
@@ -79,13 +85,23 @@ def builtin_resources() -> list[Resource]:
             version="v1",
             plural="secrets",
             kind="Secret",
-            strategy=SecretStrategy(),
+            strategy=SecretStrategy(model="V1Secret"),
             columns=columns.SECRETS,
             fields={"type": ""},
         ),
         Resource(
-            group="", version="v1", plural="serviceaccounts", kind="ServiceAccount", short_names=("sa",)
+            group="",
+            version="v1",
+            plural="serviceaccounts",
+            kind="ServiceAccount",
+            strategy=Strategy(model="V1ServiceAccount"),
+            short_names=("sa",),
         ),
+    ]
+
+
+def _grouped_resources() -> list[Resource]:
+    return [
         Resource(
             group="apiextensions.k8s.io",
             version="v1",
@@ -99,13 +115,19 @@ def builtin_resources() -> list[Resource]:
             columns=columns.DEFINITIONS,
         ),
         Resource(
-            group="coordination.k8s.io", version="v1", plural="leases", kind="Lease", columns=columns.LEASES
+            group="coordination.k8s.io",
+            version="v1",
+            plural="leases",
+            kind="Lease",
+            strategy=Strategy(model="V1Lease"),
+            columns=columns.LEASES,
         ),
         Resource(
             group="events.k8s.io",
             version="v1",
             plural="events",
             kind="Event",
+            strategy=Strategy(model="EventsV1Event"),
             short_names=("ev",),
             columns=columns.EVENTS,
             storage_group="",

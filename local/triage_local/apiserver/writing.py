@@ -23,6 +23,7 @@ from triage_local.apiserver.objects import (
 from triage_local.apiserver.resources import Resource
 from triage_local.apiserver.store import Key, Store
 from triage_local.apiserver.strategies.base import taking_status_from
+from triage_local.apiserver.typed_schemas import MisfitError
 
 NAMESPACES: Final = ("", "namespaces")
 _SERVER_FIELDS: Final = (
@@ -162,13 +163,13 @@ class Writer:
         if not isinstance(sent.get("metadata") or {}, dict):
             raise BadRequestError("metadata must be an object")
         self._check_kind(resource, sent)
-        decoded, unknown = resource.strategy.decoded(sent)
+        try:
+            decoded, unknown = resource.strategy.decoded(sent)
+        except MisfitError as error:
+            raise BadRequestError(f"{_unreadable(resource)}: {error}") from error
         if unknown and options.field_validation == "Strict":
             listed = ", ".join(f'unknown field "{path}"' for path in sorted(unknown))
-            raise BadRequestError(
-                f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: '
-                f"strict decoding error: {listed}"
-            )
+            raise BadRequestError(f"{_unreadable(resource)}: strict decoding error: {listed}")
         if options.field_validation == "Warn":
             options.warnings.extend(f'unknown field "{path}"' for path in unknown)
         return decoded
@@ -229,6 +230,10 @@ class Writer:
         if not version and not unconditional:
             detail = "must be specified for an update"
             self._refuse(resource, old, [invalid_value("metadata.resourceVersion", 0, detail)])
+
+
+def _unreadable(resource: Resource) -> str:
+    return f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}'
 
 
 def _released(resource: Resource, obj: Json) -> bool:

@@ -160,3 +160,44 @@ async def test_a_pod_s_generation_counts_changes_of_its_spec(rest: Rest, pods: s
     assert (await rest.get(f"{pods}/one")).body["metadata"]["generation"] == 1
     changed = await rest.merge(f"{pods}/one", {"spec": {"activeDeadlineSeconds": 5}})
     assert changed.body["metadata"]["generation"] == 2
+
+
+async def test_a_field_that_a_pod_has_not_is_left_out_or_refused(rest: Rest, pods: str) -> None:
+    body = a_pod("one")
+    body["spec"]["containers"][0]["imagee"] = "i"
+    lenient = await rest.post(pods, body, fieldValidation="Warn", dryRun="All")
+    assert "imagee" not in lenient.body["spec"]["containers"][0]
+    assert lenient.headers["Warning"] == '299 - "unknown field \\"spec.containers[0].imagee\\""'
+    strict = await rest.post(pods, body, fieldValidation="Strict")
+    assert (strict.code, strict.body["message"]) == (
+        400,
+        'Pod in version "v1" cannot be handled as a Pod: strict decoding error: '
+        'unknown field "spec.containers[0].imagee"',
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ({"containers": "x"}, "string"),
+        ({"terminationGracePeriodSeconds": "30"}, "string"),
+        ({"containers": [{"name": "a", "image": "i", "env": [{"name": "N", "value": 1}]}]}, "number"),
+    ],
+)
+async def test_a_field_of_another_type_is_refused(
+    rest: Rest, pods: str, change: dict[str, Any], found: str
+) -> None:
+    body = a_pod("one")
+    body["spec"] |= change
+    answer = await rest.post(pods, body)
+    assert (answer.code, answer.body["reason"]) == (400, "BadRequest")
+    assert answer.body["message"].startswith(
+        f'Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal {found} into Go struct field'
+    )
+
+
+async def test_a_quantity_may_be_a_number(rest: Rest, pods: str) -> None:
+    body = a_pod("one")
+    body["spec"]["containers"][0]["resources"] = {"limits": {"cpu": 1}}
+    pod = (await rest.post(pods, body)).body
+    assert pod["spec"]["containers"][0]["resources"]["limits"] == {"cpu": "1"}

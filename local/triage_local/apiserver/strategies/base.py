@@ -2,6 +2,8 @@
 
 from triage_local.apiserver.field_errors import FieldError
 from triage_local.apiserver.objects import Json, without_nulls
+from triage_local.apiserver.schemas import pruned
+from triage_local.apiserver.typed_schemas import check_types, schema_of
 
 
 class Strategy:
@@ -14,16 +16,27 @@ class Strategy:
     graceful = False
     """Whether an object can stay for a while after its deletion, so that a deletion is answered with the object."""
 
-    def __init__(self, *, has_status: bool = False, has_generation: bool = False) -> None:
+    def __init__(
+        self, *, model: str | None = None, has_status: bool = False, has_generation: bool = False
+    ) -> None:
+        self._model = model
+        """Name of the official client's model of the type; None: fields and their types are not checked by one."""
         self.has_status = has_status
         """Whether the status of an existing object is written through its own subresource alone."""
         self.has_generation = has_generation
         """Whether ``metadata.generation`` counts the changes of everything but metadata and status."""
 
     def decoded(self, obj: Json) -> tuple[Json, list[str]]:
-        """The object as the resource's type can hold it, and the paths of the fields that it cannot hold."""
-        decoded: Json = without_nulls(obj)
-        return decoded, []
+        """The object as the resource's type can hold it, and the paths of the fields that it cannot hold.
+
+        Raises MisfitError for a field whose value is of another type.
+        """
+        value: Json = without_nulls(obj)
+        if self._model is None:
+            return value, []
+        schema = schema_of(self._model)
+        check_types(schema, value)
+        return pruned(schema, value, root=False)
 
     def created(self, obj: Json) -> Json:
         """The new object with its defaults and its first status."""

@@ -16,7 +16,7 @@ class NamespaceStrategy(Strategy):
     label_name = True
 
     def __init__(self) -> None:
-        super().__init__(has_status=True)
+        super().__init__(model="V1Namespace", has_status=True)
 
     def created(self, obj: Json) -> Json:
         """An active namespace with the controller's finalizer."""

@@ -33,7 +33,7 @@ class PodStrategy(Strategy):
     graceful = True
 
     def __init__(self) -> None:
-        super().__init__(has_status=True, has_generation=True)
+        super().__init__(model="V1Pod", has_status=True, has_generation=True)
 
     def created(self, obj: Json) -> Json:
         """A pending pod with defaults."""
@@ -98,10 +98,15 @@ def _defaulted_container(container: Json) -> Json:
 
 
 def _defaulted_resources(resources: Json) -> Json:
-    # A limit without a request is also the request.
-    if "limits" not in resources:
-        return resources
-    return {**resources, "requests": {**resources["limits"], **(resources.get("requests") or {})}}
+    amounts: Json = {
+        field: {name: str(quantity) for name, quantity in resources[field].items()}
+        for field in ("limits", "requests")
+        if field in resources
+    }
+    if "limits" in amounts:
+        # A limit without a request is also the request.
+        amounts["requests"] = {**amounts["limits"], **amounts.get("requests", {})}
+    return {**resources, **amounts}
 
 
 def _defaulted_tolerations(tolerations: list[Json]) -> list[Json]:
