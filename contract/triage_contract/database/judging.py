@@ -1,19 +1,17 @@
 """The verdict on an invocation, from what the database holds of it."""
 
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage_contract.database.rows import RunRow, SessionKey, session_params
-from triage_contract.states import CallState, ToolKind
 from triage_contract.verdict import (
     EVENTS_POSTGRES,
     CallFacts,
     EventFacts,
     Judgement,
     Root,
-    RootKind,
     RunFacts,
     event_facts,
     verdict,
@@ -30,12 +28,8 @@ async def judge(connection: AsyncConnection, run: RunRow) -> Judgement:
     """Judge a recorded run. Read it with a null token, or nothing keeps the verdict true."""
     events = await read_events(connection, run.session, run.invocation_id)
     calls = await _read_calls(connection, run)
-    root = run.root
-    return verdict(
-        events,
-        RunFacts(root=None if root is None else Root(name=root["name"], kind=RootKind(root["kind"]))),
-        calls,
-    )
+    facts = RunFacts(root=None if run.root is None else Root.from_record(run.root))
+    return verdict(events, facts, calls)
 
 
 async def read_events(
@@ -49,16 +43,4 @@ async def read_events(
 
 async def _read_calls(connection: AsyncConnection, run: RunRow) -> tuple[CallFacts, ...]:
     params = {**session_params(run.session), "invocation_id": run.invocation_id}
-    return tuple(
-        CallFacts(
-            id=row.call_id,
-            name=row.tool,
-            state=_known(CallState, row.state),
-            kind=_known(ToolKind, row.kind),
-        )
-        for row in await connection.execute(_CALLS, params)
-    )
-
-
-def _known(values: Any, value: str) -> Any:
-    return values(value) if value in set(values) else None
+    return tuple(CallFacts.from_row(**row) for row in (await connection.execute(_CALLS, params)).mappings())

@@ -12,6 +12,9 @@ def refuse(snapshot: Snapshot, settings: DecidingSettings) -> EndRun | None:
     newest, judgement = snapshot.newest, snapshot.judgement
     if judgement is not None and judgement.verdict is Verdict.UNKNOWN:
         return _fail(Reason.UNKNOWN_INVOCATION, judgement.why)
+    if judgement is not None and judgement.verdict is Verdict.FAILED and judgement.sealed:
+        # The tree ended with the error: ADK would return at once, for ever.
+        return _fail(Reason.FAILED, judgement.why)
     if newest is None:
         return None
     if newest.outcome is Outcome.UNKNOWN_INVOCATION:

@@ -21,6 +21,11 @@ _LOST = a_run().attempted(lost(Cause.DRAIN))
     ("waiting: a person answers", _LOST.judged(Verdict.WAITING), "Wait Waiting InputRequired"),
     ("finished: it succeeded", _LOST.judged(Verdict.FINISHED), "EndRun succeeded Completed"),
     ("failed: it is tried again", _LOST.judged(Verdict.FAILED), "OpenAttempt after 1 Resuming 256Mi"),
+    (
+        "failed for good: no attempt could change it",
+        _LOST.judged(Verdict.FAILED, sealed=True),
+        "EndRun failed Failed",
+    ),
     ("aborted: it is never revived", _LOST.judged(Verdict.ABORTED), "EndRun cancelled Aborted"),
     ("unknown: it is refused", _LOST.judged(Verdict.UNKNOWN), "EndRun failed UnknownInvocation"),
     (
