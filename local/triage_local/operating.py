@@ -46,6 +46,12 @@ class LocalOperator:
         self._guard = guard
         self._process: Process | None = None
 
+    @property
+    def pid(self) -> int:
+        """Its process, while it runs."""
+        assert self._process is not None
+        return self._process.pid
+
     async def start(self) -> None:
         """Start it, and wait until it leads and has compared what is with what should be.
 

@@ -1,0 +1,55 @@
+"""`python -m benchmarks`: print all measurements, or those that are named."""
+
+import asyncio
+import logging
+import tempfile
+import warnings
+from pathlib import Path
+
+import click
+
+from benchmarks.figures import Measured, print_table
+from benchmarks.fleet import measure_fleet
+from benchmarks.recovery import measure_recoveries
+from benchmarks.steps import measure_steps
+from triage_contract.database.migrating import migrate
+from triage_contract.database.url import DatabaseUrl
+from triage_local.postgres import PostgresServer
+
+SECTIONS = ("recovery", "steps", "fleet")
+
+
+@click.command(context_settings={"help_option_names": ["-h", "--help"]})
+@click.argument("sections", nargs=-1, type=click.Choice(SECTIONS))
+@click.option(
+    "--rounds", default=10, show_default=True, help="Recoveries of each kind, and runs of each side."
+)
+@click.option("--runs", default=1000, show_default=True, help="Runs of the fleet.")
+def main(sections: tuple[str, ...], rounds: int, runs: int) -> None:
+    """Measure recovery, the cost of fence and journals, and the operator with many runs."""
+    logging.disable(logging.WARNING)
+    warnings.simplefilter("ignore")
+    for section in sections or SECTIONS:
+        match section:
+            case "recovery":
+                measured = asyncio.run(measure_recoveries(rounds=rounds))
+                print_table(
+                    "Loss to the next attempt's first durable write, cold process", measured, unit="s"
+                )
+            case "steps":
+                print_table("What fence and journals add", asyncio.run(_steps(rounds)))
+            case "fleet":
+                click.echo("The operator with many runs")
+                for line in asyncio.run(measure_fleet(runs)).lines():
+                    click.echo(f"  {line}")
+
+
+async def _steps(rounds: int) -> list[Measured]:
+    with tempfile.TemporaryDirectory() as folder, PostgresServer(Path(folder)) as server:
+        url = DatabaseUrl.parse(server.create_database("ours"))
+        await migrate(url)
+        return await measure_steps(server.create_database("bare"), url, rounds=rounds)
+
+
+if __name__ == "__main__":
+    main()
