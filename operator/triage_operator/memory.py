@@ -17,7 +17,8 @@ def agent_limit(agent: TriageAgent) -> int | None:
     """Give the memory limit of the agent's own resources in bytes; None: it has none, and nothing is ever
     raised."""
     text = agent.spec.resources.limits.get("memory")
-    return None if text is None else parse_memory(text)
+    # Kubernetes takes a limit of 0 for none.
+    return (parse_memory(text) or None) if text is not None else None
 
 
 def next_limit(agent: TriageAgent, attempts: Sequence[AttemptRow]) -> int | None:

@@ -91,6 +91,13 @@ class Snapshot:
     running: int
     ahead: int
 
+    def pod_of(self, attempt: AttemptRow) -> Pod | None:
+        """Give an attempt's pod; None: it is gone, or was not made. One with its labels and another UID is a copy."""
+        pod = self.pods.get(attempt.epoch)
+        if pod is None or attempt.pod_uid not in (None, pod["metadata"]["uid"]):
+            return None
+        return pod
+
     @property
     def newest(self) -> AttemptRow | None:
         """The newest attempt; None: none was made."""

@@ -38,14 +38,13 @@ NO_CALLS = CallCounts(begun=0, done=0, suppressed_by_journal=0, suppressed_by_tr
 MEBIBYTE = 1024**2
 
 
-def a_triage_run(*, deleting: bool = False, **spec: Any) -> TriageRun:
+def a_triage_run(**spec: Any) -> TriageRun:
     metadata = {
         "name": "tokens",
         "namespace": "docs",
         "uid": RUN_UID,
         "creationTimestamp": "2026-03-01T11:00:00Z",
         "generation": 1,
-        **({"deletionTimestamp": "2026-03-01T11:59:00Z"} if deleting else {}),
     }
     return parse_run({"metadata": metadata, "spec": {"report": "Tokens do expire.", **spec}})
 
@@ -130,13 +129,19 @@ def ended(outcome: Outcome, cause: Cause | None = None, **fields: Any) -> Attemp
     return an_attempt(**{"outcome": outcome, "cause": cause, "counted": False, "ended_at": NOW, **fields})
 
 
+def _numbered(row: AttemptRow, epoch: int) -> AttemptRow:
+    """Number an attempt; its pod too, unless the test gave that names of its own."""
+    pod = f"run-a{epoch}" if row.pod == "run-a1" else row.pod
+    pod_uid = f"pod-uid-{epoch}" if row.pod_uid == "pod-uid-1" else row.pod_uid
+    return replace(row, serial=100 + epoch, epoch=epoch, pod=pod, pod_uid=pod_uid)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
     """A snapshot to be; each method gives another one in which that is so too."""
 
     now: datetime = NOW
     spec: Mapping[str, Any] = field(default_factory=dict)
-    deleting: bool = False
     agent: TriageAgent | None = field(default_factory=a_triage_agent)
     agent_error: str | None = None
     rows: tuple[AttemptRow, ...] = ()
@@ -148,8 +153,8 @@ class Scenario:
     last_pods: Mapping[int, Pod] = field(default_factory=dict)
     extra: Mapping[str, Any] = field(default_factory=dict)
 
-    def asking(self, *, deleting: bool = False, **spec: Any) -> "Scenario":
-        return replace(self, spec={**self.spec, **spec}, deleting=deleting)
+    def asking(self, **spec: Any) -> "Scenario":
+        return replace(self, spec={**self.spec, **spec})
 
     def of_agent(self, **spec: Any) -> "Scenario":
         return replace(self, agent=a_triage_agent(**spec))
@@ -162,9 +167,7 @@ class Scenario:
 
     def attempted(self, *rows: AttemptRow) -> "Scenario":
         """Give the run these attempts, numbered from 1; its invocation has begun."""
-        numbered = tuple(
-            replace(row, serial=100 + epoch, epoch=epoch) for epoch, row in enumerate(rows, start=1)
-        )
+        numbered = tuple(_numbered(row, epoch) for epoch, row in enumerate(rows, start=1))
         return replace(self, rows=numbered).judged(Verdict.INTERRUPTED)
 
     def judged(self, verdict: Verdict, *, calls: tuple[str, ...] = (), **facts: Any) -> "Scenario":
@@ -199,7 +202,7 @@ class Scenario:
         return replace(self, extra={**self.extra, **facts})
 
     def snapshot(self) -> Snapshot:
-        run = a_triage_run(deleting=self.deleting, **self.spec)
+        run = a_triage_run(**self.spec)
         is_recorded = bool(self.rows) or self.state is not RunState.ACTIVE
         row = RunRow(
             id=UUID(RUN_UID),
@@ -223,7 +226,7 @@ class Scenario:
             "agent_error": self.agent_error,
             "row": row if is_recorded else None,
             "attempts": self.rows,
-            "fence": FenceRow(epoch=self.rows[-1].epoch, token=None) if self.rows else None,
+            "fence": self._fence(),
             "judgement": self.judgement,
             "calls": NO_CALLS,
             "issue": None,
@@ -238,6 +241,13 @@ class Scenario:
             **self.extra,
         }
         return Snapshot(**facts)
+
+    def _fence(self) -> FenceRow | None:
+        if not self.rows:
+            return None
+        newest = self.rows[-1]
+        may_write = newest.ended_at is None and newest.released_at is None
+        return FenceRow(epoch=newest.epoch, token="a-token" if may_write else None)
 
     def action(self, settings: DecidingSettings = SETTINGS) -> Action:
         return decide(self.snapshot(), settings)

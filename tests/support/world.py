@@ -89,7 +89,8 @@ class World:
                 if not dies_halfway:
                     self._make_pod()
             case CreatePod():
-                self._make_pod()
+                if self.token is not None:
+                    self._make_pod()
             case EndAttempt():
                 self.token = None
                 if not dies_halfway:

@@ -19,6 +19,7 @@ from triage_operator.deciding.filling_cause import fill_cause
 from triage_operator.deciding.finishing import finish
 from triage_operator.deciding.giving_up import give_up
 from triage_operator.deciding.leaving_node import leave_node
+from triage_operator.deciding.losing_fence import lose_fenced
 from triage_operator.deciding.losing_life import lose_silent, lose_silent_at
 from triage_operator.deciding.losing_pod import lose_with_pod, lose_with_pod_at
 from triage_operator.deciding.making_pod import make_pod
@@ -46,6 +47,7 @@ POLICIES: Final[Sequence[Policy]] = (
     stop,
     lose_with_pod,
     lose_silent,
+    lose_fenced,
     enforce_start,
     # Only an attempt that is not lost can be asked for anything.
     suspend_attempt,

@@ -1,4 +1,4 @@
-"""A run that its user gave up is cancelled: by ``cancel``, by deletion, or by aborting its invocation."""
+"""A run that its user gave up is cancelled: by ``cancel``, or by aborting its invocation."""
 
 from triage_contract.states import RunState, Verdict
 from triage_operator.actions import EndRun
@@ -10,9 +10,7 @@ from triage_operator.snapshot import Snapshot
 def cancel(snapshot: Snapshot, settings: DecidingSettings) -> EndRun | None:
     """Cancel a run without an open attempt."""
     run, judgement = snapshot.run, snapshot.judgement
-    if run.metadata.deletion_timestamp is not None:
-        reason, message = Reason.DELETED, "The run was deleted."
-    elif run.spec.cancel:
+    if run.spec.cancel:
         reason, message = Reason.CANCELLED, "The run was cancelled."
     elif judgement is not None and judgement.verdict is Verdict.ABORTED:
         reason, message = Reason.ABORTED, judgement.why

@@ -35,7 +35,7 @@ def clean_up_at(snapshot: Snapshot, settings: DecidingSettings) -> datetime | No
 
 def _leftovers(snapshot: Snapshot, settings: DecidingSettings) -> Iterator[tuple[Pod, datetime]]:
     for attempt in snapshot.attempts:
-        pod = snapshot.pods.get(attempt.epoch)
+        pod = snapshot.pod_of(attempt)
         if pod is not None and attempt.ended_at is not None and not _is_over(pod):
             yield pod, attempt.ended_at + _patience(attempt, pod, settings)
 

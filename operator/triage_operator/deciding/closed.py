@@ -26,8 +26,7 @@ def keep_closed(snapshot: Snapshot, settings: DecidingSettings) -> Wait | Delete
         return None
     phase = PHASES[row.state]
     reason, message = _recorded(row, phase)
-    is_going = snapshot.run.metadata.deletion_timestamp is not None
-    if ttl is None or row.ended_at is None or is_going:
+    if ttl is None or row.ended_at is None:
         return Wait(reason=reason, message=message, phase=phase, until=None)
     due = row.ended_at + timedelta(seconds=ttl)
     if snapshot.now < due:

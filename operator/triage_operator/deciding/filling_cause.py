@@ -47,7 +47,7 @@ def _filling(snapshot: Snapshot, attempt: AttemptRow) -> FillCause | None:
 
 
 def _cause_of_unknown(snapshot: Snapshot, attempt: AttemptRow) -> tuple[Cause | None, int | None]:
-    pod = snapshot.pods.get(attempt.epoch)
+    pod = snapshot.pod_of(attempt)
     if pod is None:
         return _cause_from_last(snapshot, attempt) or Cause.VANISHED, None
     diagnosis = diagnose(pod)
@@ -58,7 +58,7 @@ def _cause_of_unknown(snapshot: Snapshot, attempt: AttemptRow) -> tuple[Cause | 
 
 
 def _better_cause(snapshot: Snapshot, attempt: AttemptRow) -> tuple[Cause | None, int | None]:
-    pod = snapshot.pods.get(attempt.epoch)
+    pod = snapshot.pod_of(attempt)
     if pod is None:
         cause, exit_code = _cause_from_last(snapshot, attempt), None
     else:

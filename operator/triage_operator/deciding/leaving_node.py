@@ -18,7 +18,7 @@ def leave_node(snapshot: Snapshot, settings: DecidingSettings) -> RequestHandoff
     attempt = snapshot.open_attempt
     if attempt is None or attempt.claimed_at is None or attempt.handoff_requested_at is not None:
         return None
-    pod = snapshot.pods.get(attempt.epoch)
+    pod = snapshot.pod_of(attempt)
     if pod is None or not snapshot.node_unschedulable or _would_return(pod):
         return None
     if diagnose(pod).state is not PodState.RUNNING:

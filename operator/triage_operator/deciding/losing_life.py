@@ -21,7 +21,7 @@ def lose_silent(snapshot: Snapshot, settings: DecidingSettings) -> EndAttempt | 
     attempt = snapshot.open_attempt
     if attempt is None or attempt.claimed_at is None:
         return None
-    pod = snapshot.pods.get(attempt.epoch)
+    pod = snapshot.pod_of(attempt)
     leaving = None if pod is None else diagnose(pod).cause
     due = _lock_due_at(snapshot, attempt, settings)
     if due is not None and snapshot.now >= due:

@@ -28,7 +28,7 @@ def lose_with_pod(snapshot: Snapshot, settings: DecidingSettings) -> EndAttempt 
     attempt = snapshot.open_attempt
     if attempt is None:
         return None
-    pod = snapshot.pods.get(attempt.epoch)
+    pod = snapshot.pod_of(attempt)
     if pod is None:
         return _lose_absent(snapshot, attempt)
     diagnosis = diagnose(pod)
@@ -43,7 +43,7 @@ def lose_with_pod(snapshot: Snapshot, settings: DecidingSettings) -> EndAttempt 
 def lose_with_pod_at(snapshot: Snapshot, settings: DecidingSettings) -> datetime | None:
     """Give when the grace period of the pod's deletion is over; None: its deletion was not asked for."""
     attempt = snapshot.open_attempt
-    pod = None if attempt is None else snapshot.pods.get(attempt.epoch)
+    pod = None if attempt is None else snapshot.pod_of(attempt)
     return None if pod is None else _grace_over_at(diagnose(pod), settings)
 
 

@@ -13,7 +13,7 @@ from triage_operator.snapshot import Snapshot
 def make_pod(snapshot: Snapshot, settings: DecidingSettings) -> Action | None:
     """Make the open attempt's pod. That it never had one is settled before."""
     attempt = snapshot.open_attempt
-    if attempt is None or attempt.pod is None or attempt.epoch in snapshot.pods:
+    if attempt is None or attempt.pod is None or snapshot.pod_of(attempt) is not None:
         return None
     if (refusal := snapshot.refusal) is not None:
         again_at = refusal.at + timedelta(seconds=settings.refusal_retry_seconds)

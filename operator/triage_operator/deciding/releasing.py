@@ -65,6 +65,6 @@ def _handoff_cause(snapshot: Snapshot, attempt: AttemptRow) -> Cause:
     """Give the reason for which the hand-off was asked for, else what the pod says, else ``sigterm``."""
     if attempt.handoff_reason in set(Cause):
         return Cause(attempt.handoff_reason)
-    pod, last = snapshot.pods.get(attempt.epoch), snapshot.last_pods.get(attempt.epoch)
+    pod, last = snapshot.pod_of(attempt), snapshot.last_pods.get(attempt.epoch)
     cause = diagnose(pod).cause if pod is not None else None if last is None else cause_of_absence(last)
     return cause if cause in _DISRUPTIONS else Cause.SIGTERM

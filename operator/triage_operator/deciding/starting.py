@@ -64,5 +64,5 @@ def _blocked_since(snapshot: Snapshot, attempt: AttemptRow, diagnosis: Diagnosis
 
 
 def _diagnosis(snapshot: Snapshot, attempt: AttemptRow) -> Diagnosis | None:
-    pod = snapshot.pods.get(attempt.epoch)
+    pod = snapshot.pod_of(attempt)
     return None if pod is None else diagnose(pod)

@@ -15,9 +15,7 @@ def stop(snapshot: Snapshot, settings: DecidingSettings) -> EndAttempt | None:
     if attempt is None:
         return None
     deadline = deadline_at(snapshot, settings)
-    if run.metadata.deletion_timestamp is not None:
-        reason, message = Reason.DELETED, "The run is being deleted."
-    elif run.spec.cancel:
+    if run.spec.cancel:
         reason, message = Reason.CANCELLED, "The run was cancelled."
     elif snapshot.row is not None and snapshot.row.state is not RunState.ACTIVE:
         reason, message = Reason.CANCELLED, f"The run is {snapshot.row.state} already."

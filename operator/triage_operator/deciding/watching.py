@@ -14,7 +14,7 @@ def watch(snapshot: Snapshot, settings: DecidingSettings) -> Wait | None:
     attempt = snapshot.open_attempt
     if attempt is None:
         return None
-    pod = snapshot.pods.get(attempt.epoch)
+    pod = snapshot.pod_of(attempt)
     diagnosis = None if pod is None else diagnose(pod)
     reason, message = _seen(snapshot, attempt, diagnosis)
     return Wait(reason=reason, message=message, phase=standing_phase(snapshot), until=None)

@@ -32,11 +32,6 @@ _SUCCEEDED = (
     ),
     ("it may go at once", _SUCCEEDED.asking(ttlSecondsAfterFinished=0), "DeleteRun Expired"),
     (
-        "one that goes already is not deleted again",
-        _SUCCEEDED.asking(ttlSecondsAfterFinished=0, deleting=True),
-        "Wait Succeeded Completed",
-    ),
-    (
         "neither its deadline nor a cancellation matter",
         _SUCCEEDED.asking(cancel=True, deadlineSeconds=1),
         "Wait Succeeded Completed",

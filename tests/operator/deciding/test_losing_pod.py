@@ -146,6 +146,11 @@ _GONE = a_run().attempted(an_attempt())
         "EndAttempt 101 lost deleted Lost",
     ),
     (
+        "a copy of its pod is not its pod",
+        at_work().attempted(an_attempt(pod_uid="the-first")),
+        "EndAttempt 101 lost vanished Lost",
+    ),
+    (
         "an attempt by hand has no pod to lose",
         a_run().attempted(an_attempt(pod=None, pod_uid=None)),
         "Wait Running Running",

@@ -17,7 +17,6 @@ from triage_contract.states import RunState
         at_work().with_pod(a_pod().exited(137)).asking(cancel=True),
         "EndAttempt 101 cancelled - Cancelled",
     ),
-    ("deleted", at_work().asking(deleting=True), "EndAttempt 101 cancelled - Deleted"),
     (
         "over its deadline",
         at_work().asking(deadlineSeconds=3600),

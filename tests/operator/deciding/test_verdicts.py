@@ -45,7 +45,6 @@ _LOST = a_run().attempted(lost(Cause.DRAIN))
     ),
     ("cancelled", _LOST.asking(cancel=True), "EndRun cancelled Cancelled"),
     ("cancelled before it began", a_run().asking(cancel=True), "EndRun cancelled Cancelled"),
-    ("deleted", _LOST.asking(deleting=True), "EndRun cancelled Deleted"),
     ("its deadline is over", _LOST.asking(deadlineSeconds=3600), "EndRun failed DeadlineExceeded"),
     (
         "its deadline is over before it began",
