@@ -7,6 +7,7 @@ from pathlib import Path
 from google.adk.apps.app import App
 
 from triage_agent.exceptions import AgentError, AppError
+from triage_agent.redacting import redacted
 
 
 def load_app(name: str) -> App:
@@ -14,6 +15,7 @@ def load_app(name: str) -> App:
 
     Raises:
         AppError: no such module or attribute, the import failed, or it is no ``App``. The message says which.
+        AgentError: what the module itself says is wrong with its settings.
     """
     module_name, colon, attribute = name.partition(":")
     if not (module_name and colon and attribute):
@@ -21,16 +23,19 @@ def load_app(name: str) -> App:
     if (here := str(Path.cwd())) not in sys.path:
         sys.path.append(here)
     try:
-        app = getattr(importlib.import_module(module_name), attribute)
+        module = importlib.import_module(module_name)
+        app = getattr(module, attribute, None)
     except AgentError:
         raise  # says what is wrong better than "the import failed"
     except ModuleNotFoundError as error:
         raise AppError(f"app {name!r}: there is no module {error.name!r}") from error
-    except AttributeError as error:
-        raise AppError(f"app {name!r}: {error}") from error
     # A module of the user's can raise anything while it is imported, and each of these is its author's to mend.
-    except Exception as error:
-        raise AppError(f"app {name!r}: the import raised {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise AppError(
+            redacted(f"app {name!r}: the import raised {type(error).__name__}: {error}")
+        ) from error
+    if app is None:
+        raise AppError(f"app {name!r}: module {module_name!r} has no {attribute!r}")
     if not isinstance(app, App):
         raise AppError(f"app {name!r} is {_article(type(app).__name__)}, not a google.adk.apps.App")
     return app

@@ -5,11 +5,14 @@ import logging
 import os
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import click
 from pythonjsonlogger.json import JsonFormatter
+from typing_extensions import override
 
+from triage_agent.redacting import without_secrets
 from triage_contract.exceptions import TriageError
 from triage_contract.names import DocsEnv
 from triage_contract.states import Outcome
@@ -21,12 +24,16 @@ if TYPE_CHECKING:
 
 DEFAULT_DATABASE: Final = "sqlite:///triage.db"
 
-SQLITE_LIMITS: Final = (
-    "SQLite keeps no fence and no journal: run one process at a time, and use Postgres for more."
-)
-
 # What these say at INFO is about each of their requests; people look for the lines about a run.
 _CHATTY: Final = ("google_adk", "google_genai", "httpx")
+
+
+class _JsonLines(JsonFormatter):
+    """One JSON object a line, whatever was logged, and no secret in it."""
+
+    @override
+    def format(self, record: logging.LogRecord) -> str:
+        return without_secrets(super().format(record))
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -39,7 +46,7 @@ def main() -> None:
 def attempt() -> None:
     """Work on one attempt of a run: what an agent pod runs. All settings come from the environment."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonFormatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+    handler.setFormatter(_JsonLines("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
     _hush()
     from triage_agent.attempt.process import run_attempt
@@ -97,9 +104,7 @@ def _by_hand(command: Callable[..., Any]) -> Callable[..., Any]:
 @_by_hand
 def start(report: str, crash_after_write: bool, **options: Any) -> None:
     """Start a run about REPORT: a text, or `-` for standard input. Prints its events, one a line."""
-    report = sys.stdin.read() if report == "-" else report
-    if not report.strip():
-        _fail("the report is empty")
+    report = _checked(sys.stdin.buffer.read() if report == "-" else os.fsencode(report))
 
     def begin(settings: "DocsSettings", hand: "HandOptions") -> Any:
         from triage_agent.hand import running
@@ -147,13 +152,12 @@ def _run(
     }
     environment = {**os.environ, **{name: value for name, value in given.items() if value is not None}}
     sqlite = database.startswith("sqlite:")
-    if sqlite:
-        click.echo(SQLITE_LIMITS, err=True)
     hand = HandOptions(
         sqlite_url=database.replace("sqlite:", "sqlite+aiosqlite:", 1) if sqlite else None,
         keyed=not no_idempotency_key,
         crash_after_write=crash_after_write,
         say=click.echo,
+        warn=partial(click.echo, err=True),
     )
     try:
         ending: Ending = asyncio.run(begin(DocsSettings.from_environment(environment), hand))
@@ -161,6 +165,23 @@ def _run(
         _fail(str(error))
     if ending.outcome is not Outcome.FINISHED:
         _fail(ending.message)
+
+
+def _checked(report: bytes) -> str:
+    """Refuse what a TriageRun may not hold either."""
+    from triage_contract.api.run import MAX_REPORT_LENGTH
+
+    try:
+        text = report.decode()
+    except UnicodeDecodeError:
+        _fail("the report is not UTF-8 text")
+    if not text.strip():
+        _fail("the report is empty")
+    if "\0" in text:
+        _fail("the report holds a NUL character")
+    if len(text) > MAX_REPORT_LENGTH:
+        _fail(f"the report has {len(text)} characters, more than {MAX_REPORT_LENGTH}")
+    return text
 
 
 def _fail(message: str) -> NoReturn:

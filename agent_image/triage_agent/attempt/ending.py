@@ -14,7 +14,6 @@ from triage_contract.exceptions import (
     TriageError,
 )
 from triage_contract.states import ExitCode, Outcome
-from triage_contract.termination import TerminationMessage
 
 _EXIT_CODES: Final[Mapping[Outcome, ExitCode]] = {
     Outcome.FINISHED: ExitCode.FINISHED,
@@ -27,7 +26,9 @@ _EXIT_CODES: Final[Mapping[Outcome, ExitCode]] = {
     Outcome.BAD_CONFIGURATION: ExitCode.BAD_CONFIGURATION,
 }
 
-_TRANSIENT_STATUSES: Final = frozenset({408, 409, 429, 500, 502, 503, 504})
+_TRANSIENT_CODES: Final = frozenset(
+    {"ABORTED", "DEADLINE_EXCEEDED", "INTERNAL", "RESOURCE_EXHAUSTED", "UNAVAILABLE"}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,10 +53,11 @@ class Ending:
     @classmethod
     def of_model_failure(cls, failure: ModelFailure) -> "Ending":
         """End because the model refused: for good, or because it is not to be had now."""
-        transient = failure.status is None or failure.status in _TRANSIENT_STATUSES
+        transient = failure.code in _TRANSIENT_CODES or (failure.status or 0) >= 500
+        answered = "did not answer" if failure.status is None else f"answered {failure.status}"
         return cls.of(
             Outcome.MODEL_UNAVAILABLE if transient else Outcome.FAILED,
-            f"the model answered {failure.status or 'nothing'} {failure.code}: {failure.message}",
+            f"the model {answered}: {failure.code}: {failure.message}",
             retry_after_seconds=failure.retry_after_seconds,
         )
 
@@ -71,8 +73,3 @@ class Ending:
                 return cls.of(Outcome.BAD_CONFIGURATION, str(error))
             case _:
                 return cls.of(Outcome.FAILED, str(error))
-
-    @property
-    def termination_message(self) -> str:
-        """What the kubelet is told."""
-        return TerminationMessage(outcome=self.outcome, message=self.message).to_json()

@@ -12,12 +12,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from triage_agent.attempt.settings import AttemptSettings
+from triage_agent.attempt.settings import AttemptSettings, termination_log
 from triage_agent.attempt.vitals import Vitals
 from triage_agent.exceptions import ConfigurationError
 from triage_contract.exceptions import TriageError
-from triage_contract.names import AttemptEnv
-from triage_contract.states import ExitCode
+from triage_contract.states import ExitCode, Outcome
+from triage_contract.termination import TerminationMessage
 
 if TYPE_CHECKING:
     from google.adk.apps.app import App
@@ -37,11 +37,11 @@ def run_attempt(environment: Mapping[str, str]) -> int:
         settings = AttemptSettings.from_environment(environment)
     except ConfigurationError as error:
         logger.error("bad configuration", extra={"action": "start", "error": str(error)})
-        _write(environment.get(AttemptEnv.TERMINATION_LOG), str(error))
+        message = TerminationMessage(outcome=Outcome.BAD_CONFIGURATION, message=str(error))
+        _write(termination_log(environment), message)
         return ExitCode.BAD_CONFIGURATION
-    process = _Process(settings)
-    ending = process.run()
-    _write(str(settings.termination_log), ending.termination_message)
+    ending = _Process(settings).run()
+    _write(settings.termination_log, TerminationMessage(outcome=ending.outcome, message=ending.message))
     logger.info(
         "attempt ended",
         extra={
@@ -61,8 +61,9 @@ def run_attempt(environment: Mapping[str, str]) -> int:
 class _Process:
     def __init__(self, settings: AttemptSettings) -> None:
         self._settings = settings
-        self._handoff = threading.Event()
-        self._fenced = threading.Event()
+        # Plain flags: a signal handler may set one while this very thread is setting it.
+        self._is_handoff = False
+        self._is_fenced = False
         self._vitals = Vitals(settings, on_handoff=self._hand_off, on_fenced=self._lose)
         self._ended = False
         self._tell: Callable[[], None] = lambda: None
@@ -70,30 +71,30 @@ class _Process:
     def run(self) -> "Ending":
         signal.signal(signal.SIGTERM, self._on_sigterm)
         self._vitals.start()
-        # The two seconds that importing ADK takes pass while the thread above connects.
+        # Importing ADK takes longer than anything else: meanwhile the thread above connects.
+        from triage_agent.apps import load_app
         from triage_agent.attempt.ending import Ending
 
+        app = _kept(lambda: load_app(self._settings.app))
         try:
-            return asyncio.run(self._work())
+            return asyncio.run(self._work(app))
         except TriageError as error:
             return Ending.of_error(error)
         finally:
             self._ended = True
             self._vitals.stop()
 
-    async def _work(self) -> "Ending":
-        from triage_agent.apps import load_app
+    async def _work(self, app: "Future[App]") -> "Ending":
         from triage_agent.attempt.working import Interruptions, work
         from triage_agent.replay.gate import Gate
 
-        loaded = _attempted(lambda: load_app(self._settings.app))
         loop = asyncio.get_running_loop()
         interruptions = Interruptions(gate=Gate(), fenced=asyncio.Event())
 
         def look() -> None:
-            if self._handoff.is_set():
+            if self._is_handoff:
                 interruptions.gate.shut()
-            if self._fenced.is_set():
+            if self._is_fenced:
                 interruptions.fenced.set()
 
         def tell() -> None:
@@ -106,7 +107,7 @@ class _Process:
         return await work(
             self._settings,
             serial=serial,
-            load=loaded.result,
+            load=app.result,
             interruptions=interruptions,
             on_event=_log_event,
         )
@@ -116,12 +117,12 @@ class _Process:
         self._hand_off("sigterm")
 
     def _hand_off(self, _reason: str) -> None:
-        self._handoff.set()
+        self._is_handoff = True
         self._tell()
 
     def _lose(self) -> None:
-        if not self._fenced.is_set():
-            self._fenced.set()
+        if not self._is_fenced:
+            self._is_fenced = True
             timer = threading.Timer(FENCED_PATIENCE_SECONDS, self._leave_unless_ended)
             timer.daemon = True
             timer.start()
@@ -132,7 +133,7 @@ class _Process:
             _leave_at_once()
 
 
-def _attempted(load: Callable[[], "App"]) -> "Future[App]":
+def _kept(load: "Callable[[], App]") -> "Future[App]":
     """Load now, and keep what that raises for whoever asks for the result."""
     loaded: Future[App] = Future()
     try:
@@ -153,10 +154,8 @@ def _leave_at_once() -> None:
     os._exit(ExitCode.FENCED)
 
 
-def _write(path: str | None, line: str) -> None:
-    if path is None:
-        return
+def _write(path: Path, message: TerminationMessage) -> None:
     try:
-        Path(path).write_text(line, encoding="utf-8")
+        path.write_text(message.to_json(), encoding="utf-8")
     except OSError as error:
         logger.warning("no termination message", extra={"action": "end", "error": str(error)})

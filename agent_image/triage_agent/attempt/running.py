@@ -1,6 +1,6 @@
 """Running an invocation: one idempotent call that starts it or goes on with it, for every kind of root."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any, Final
 
@@ -8,13 +8,14 @@ from google.adk.apps.app import App
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.events.event import Event
 from google.adk.platform.time import get_time, set_time_provider
+from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.session import Session
 from google.genai import types
 
+from triage_agent.replay.asking import REPLY_METADATA
 from triage_agent.replay.clock import monotonic_times
-from triage_agent.replay.plugin import REPLY_METADATA, JournalPlugin
 from triage_contract.database.rows import SessionKey
 from triage_contract.verdict import Call
 
@@ -77,16 +78,28 @@ async def append_repair(
 
 
 async def run_events(
-    app: App, service: BaseSessionService, session: SessionKey, invocation_id: str, plugin: JournalPlugin
+    app: App,
+    service: BaseSessionService,
+    session: SessionKey,
+    invocation_id: str,
+    plugins: Iterable[BasePlugin],
 ) -> AsyncIterator[Event]:
-    """Start the invocation, or go on with it, and give its events as they are stored."""
-    journaled = app.model_copy(update={"plugins": [plugin, *app.plugins]})
-    runner = Runner(app=journaled, app_name=session.app_name, session_service=service)
-    async with aclosing(
-        runner.run_async(user_id=session.user_id, session_id=session.session_id, invocation_id=invocation_id)
-    ) as events:
+    """Start the invocation, or go on with it, and give its events as they are stored.
+
+    ``plugins`` come before those of the app. What the app holds open is closed at the end.
+    """
+    journaled = app.model_copy(update={"plugins": [*plugins, *app.plugins]})
+    async with (
+        Runner(app=journaled, app_name=session.app_name, session_service=service) as runner,
+        aclosing(
+            runner.run_async(
+                user_id=session.user_id, session_id=session.session_id, invocation_id=invocation_id
+            )
+        ) as events,
+    ):
         async for event in events:
-            yield event
+            if not event.partial:
+                yield event
 
 
 def _user_event(invocation_id: str, content: types.Content, *, event_id: str | None) -> Event:

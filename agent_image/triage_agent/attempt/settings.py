@@ -43,15 +43,15 @@ class AttemptSettings:
         reader = _Reader(environment)
         return cls(
             run_id=reader.uuid(AttemptEnv.RUN_ID),
-            epoch=int(reader.number(AttemptEnv.EPOCH)),
+            epoch=reader.integer(AttemptEnv.EPOCH),
             token=reader.text(AttemptEnv.TOKEN),
             database=reader.database(),
             app=reader.text(AttemptEnv.APP),
             tools=reader.tools(AttemptEnv.TOOLS),
             grace_seconds=reader.number(AttemptEnv.GRACE_SECONDS, default=30.0),
             heartbeat_seconds=reader.number(AttemptEnv.HEARTBEAT_SECONDS, default=2.0),
-            memory_limit_bytes=int(reader.number(AttemptEnv.MEMORY_LIMIT_BYTES, default=0)) or None,
-            termination_log=Path(environment.get(AttemptEnv.TERMINATION_LOG) or _default_termination_log()),
+            memory_limit_bytes=reader.integer(AttemptEnv.MEMORY_LIMIT_BYTES, default=0) or None,
+            termination_log=termination_log(environment),
         )
 
 
@@ -83,6 +83,12 @@ class _Reader:
             raise ConfigurationError(f"{name} is {value!r}, not a finite number of at least 0")
         return number
 
+    def integer(self, name: AttemptEnv, default: int | None = None) -> int:
+        number = self.number(name, default)
+        if number != int(number):
+            raise ConfigurationError(f"{name} is {number}, not an integer")
+        return int(number)
+
     def database(self) -> DatabaseUrl:
         pooler = self.environment.get(AttemptEnv.DATABASE_POOLER) or Pooler.NONE
         try:
@@ -108,6 +114,9 @@ class _Reader:
             ) from None
 
 
-def _default_termination_log() -> str:
+def termination_log(environment: Mapping[str, str]) -> Path:
+    """Give the path of the termination message. Where there is no kubelet, it is a file of the temporary folder."""
+    if path := environment.get(AttemptEnv.TERMINATION_LOG):
+        return Path(path)
     kubernetes = Path("/dev/termination-log")
-    return str(kubernetes if kubernetes.exists() else Path(tempfile.gettempdir()) / "termination-log")
+    return kubernetes if kubernetes.exists() else Path(tempfile.gettempdir()) / "termination-log"

@@ -20,6 +20,9 @@ from triage_contract.names import Channel
 
 logger = logging.getLogger(__name__)
 
+STOP_SECONDS: Final = 2.0
+"""How long the end of the process waits for the end of the connection."""
+
 _SERIAL: Final = "SELECT triage.serial_of($1, $2) AS serial"
 _HEARTBEAT: Final = "SELECT * FROM triage.heartbeat($1, $2, $3, $4)"
 
@@ -28,7 +31,7 @@ class Vitals(threading.Thread):
     """Runs from before the claim to the end of the process.
 
     ``on_handoff`` is called with the reason once a hand-off is asked for, ``on_fenced`` once the attempt is not the
-    current one any more; both in this thread.
+    current one any more; both in this thread, and perhaps again with each heartbeat.
     """
 
     def __init__(
@@ -46,6 +49,7 @@ class Vitals(threading.Thread):
         self._process = psutil.Process()
         self._loop = asyncio.new_event_loop()
         self._beat = asyncio.Event()
+        self._has_lock = False
         self._sigterm = False
         self._stopping = False
 
@@ -56,20 +60,20 @@ class Vitals(threading.Thread):
             FencedError: the database knows no such attempt.
             AlreadyClaimedError: a live process of the same attempt holds the lock.
             DatabaseUnreachableError: nobody answers.
+            SchemaError: the database lacks our functions.
         """
         return self._serial.result()
 
     def tell_sigterm(self) -> None:
         """Note in the attempt's row, at once, that the process was asked to end. Safe in a signal handler."""
         self._sigterm = True
-        self._loop.call_soon_threadsafe(self._beat.set)
+        self._wake()
 
     def stop(self) -> None:
         """End the thread, and with it the lock; waits for it a moment."""
         self._stopping = True
-        with suppress(RuntimeError):  # the loop is closed already
-            self._loop.call_soon_threadsafe(self._beat.set)
-        self.join(timeout=2.0)
+        self._wake()
+        self.join(timeout=STOP_SECONDS)
 
     def run(self) -> None:
         """Live; the thread's body."""
@@ -81,26 +85,37 @@ class Vitals(threading.Thread):
                     logger.error("signs of life ended", extra={"action": "heartbeat", "error": str(error)})
                 else:
                     self._serial.set_exception(error)
+            finally:
+                if not self._serial.done():  # nobody may wait for it for ever
+                    reason = f"no signs of life at {self._settings.database}"
+                    self._serial.set_exception(DatabaseUnreachableError(reason))
 
     async def _live(self) -> None:
-        settings = self._settings
         connection = await self._connect()
         serial = await self._find(connection)
-        if settings.database.direct_dsn is not None and not await connection.try_life_lock(serial):
-            raise AlreadyClaimedError(f"another process of attempt {settings.epoch} is alive")
+        if not await self._lock(connection, serial):
+            raise AlreadyClaimedError(f"another process of attempt {self._settings.epoch} is alive")
         self._serial.set_result(serial)
-        while not self._stopping:
+        while True:
             try:
                 await self._beats(connection, serial)
-                await connection.close()
+                break
             except DatabaseUnreachableError as error:
                 logger.warning("heartbeat failed", extra={"action": "heartbeat", "error": str(error)})
-                connection = await self._reconnect(serial)
+            # Only the end of its connection frees the lock for the next one.
+            await _close(connection)
+            if (reconnected := await self._reconnect()) is None:
+                return
+            connection = reconnected
+        await _close(connection)
 
     async def _beats(self, connection: DirectConnection, serial: int) -> None:
         settings = self._settings
         while not self._stopping:
             self._beat.clear()
+            if not self._has_lock:
+                # Postgres may hold it for a connection whose end it has not noticed.
+                await self._lock(connection, serial)
             row = await connection.fetch_one(
                 _HEARTBEAT, serial, settings.token, self._process.memory_info().rss, self._sigterm
             )
@@ -108,8 +123,11 @@ class Vitals(threading.Thread):
                 self._on_fenced()
             elif row["handoff_reason"] is not None:
                 self._on_handoff(row["handoff_reason"])
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._beat.wait(), settings.heartbeat_seconds)
+            await self._pause()
+
+    async def _pause(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._beat.wait(), self._settings.heartbeat_seconds)
 
     async def _connect(self) -> DirectConnection:
         settings = self._settings
@@ -121,17 +139,20 @@ class Vitals(threading.Thread):
         connection.on_lost(self._beat.set)
         return connection
 
-    async def _reconnect(self, serial: int) -> DirectConnection:
-        while True:
+    async def _reconnect(self) -> DirectConnection | None:
+        self._has_lock = False
+        while not self._stopping:
             try:
-                connection = await self._connect()
-                if self._settings.database.direct_dsn is not None:
-                    await connection.try_life_lock(
-                        serial
-                    )  # Postgres may not know yet that the old one is gone
-                return connection
+                return await self._connect()
             except DatabaseUnreachableError:
-                await asyncio.sleep(self._settings.heartbeat_seconds)
+                self._beat.clear()
+                await self._pause()
+        return None
+
+    async def _lock(self, connection: DirectConnection, serial: int) -> bool:
+        """Take the lock; without a way past the pooler there is none to take."""
+        self._has_lock = self._settings.database.direct_dsn is None or await connection.try_life_lock(serial)
+        return self._has_lock
 
     async def _find(self, connection: DirectConnection) -> int:
         settings = self._settings
@@ -145,3 +166,12 @@ class Vitals(threading.Thread):
     def _heard(self, payload: str) -> None:
         if self._serial.done() and payload == str(self._serial.result()):
             self._beat.set()
+
+    def _wake(self) -> None:
+        with suppress(RuntimeError):  # the loop is closed already
+            self._loop.call_soon_threadsafe(self._beat.set)
+
+
+async def _close(connection: DirectConnection) -> None:
+    with suppress(DatabaseUnreachableError):
+        await connection.close()

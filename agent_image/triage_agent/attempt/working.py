@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from google.adk.apps.app import App
@@ -20,10 +20,13 @@ from triage_agent.attempt.running import (
     stored_reply_keys,
 )
 from triage_agent.attempt.settings import AttemptSettings
+from triage_agent.redacting import redacted
+from triage_agent.replay.asking import AskingPlugin
+from triage_agent.replay.calling import CallingPlugin
 from triage_agent.replay.gate import Gate
-from triage_agent.replay.plugin import JournalPlugin
 from triage_agent.replay.replies import ReplyBook
 from triage_agent.replay.sessions import FencedSessionService
+from triage_agent.replay.trouble import Trouble
 from triage_agent.shapes import inspect_shape, resumable
 from triage_contract.database.engine import open_engine, translated
 from triage_contract.database.judging import judge
@@ -34,6 +37,9 @@ from triage_contract.states import ExitCode, Outcome, Verdict
 from triage_contract.verdict import Judgement
 
 logger = logging.getLogger(__name__)
+
+RELEASE_SECONDS: Final = 5.0
+"""What of the grace period is left for the release and the end of the process."""
 
 _NOTHING_TO_RUN: Final = {
     Verdict.FINISHED: Outcome.FINISHED,
@@ -66,146 +72,146 @@ async def work(
     ``load`` gives the user's app, and is called after the claim, so that what is wrong with it can be recorded.
     """
     engine = open_engine(settings.database, application=f"triage-agent/{serial}", token=settings.token)
-    record = AttemptRecord(engine, settings.database, serial=serial, token=settings.token)
+    work = _Work(
+        settings=settings,
+        engine=engine,
+        record=AttemptRecord(engine, settings.database, serial=serial, token=settings.token),
+        interruptions=interruptions,
+        on_event=on_event,
+    )
     try:
         await check_schema(engine, settings.database)
-        run = await record.claim()
+        run = await work.record.claim()
         logger.info("claimed", extra={"action": "claim", "run": str(run.id), "epoch": settings.epoch})
-        ending = await _ending(settings, engine, record, run, load, interruptions, on_event)
-        return await _record_end(record, ending)
+        return await work.record_end(await work.carry_out(run, load))
     except TriageError as error:
         return Ending.of_error(error)
     finally:
+        await work.clear_up()
         await engine.dispose()
 
 
-async def _ending(
-    settings: AttemptSettings,
-    engine: AsyncEngine,
-    record: AttemptRecord,
-    run: RunRow,
-    load: Callable[[], App],
-    interruptions: Interruptions,
-    on_event: Callable[[Event], None],
-) -> Ending:
-    try:
-        judgement = await _judge(engine, settings, run)
-        if judgement.verdict in _NOTHING_TO_RUN:
-            return _leaving(judgement)
-        app = resumable(load())
-        shape = inspect_shape(app, settings.tools)
-        await record.record_root(shape.to_json())
-        run = run if run.root is not None else replace(run, root=shape.to_json())
-        service = FencedSessionService(engine, settings.database)
+@dataclass(slots=True, kw_only=True)
+class _Work:
+    settings: AttemptSettings
+    engine: AsyncEngine
+    record: AttemptRecord
+    interruptions: Interruptions
+    on_event: Callable[[Event], None]
+    trouble: Trouble = field(default_factory=Trouble)
+    running: asyncio.Task[None] | None = None
+
+    async def carry_out(self, run: RunRow, load: Callable[[], App]) -> Ending:
+        """Do what the verdict asks for."""
+        try:
+            judgement = await self._judge(run)
+            if (nothing := _nothing_to_run(judgement)) is not None:
+                return nothing
+            if self.interruptions.gate.is_shut:
+                return Ending.of(Outcome.HANDED_OFF, "released before anything began")
+            app = resumable(load())
+            shape = inspect_shape(app, self.settings.tools)
+            await self.record.record_root(shape.to_json())
+            run = run if run.root is not None else replace(run, root=shape.to_json())
+            self.running = asyncio.create_task(self._run(app, run, judgement))
+            return await self._interruption() or await self._after(self.running, run)
+        except TriageError as error:
+            return Ending.of_error(error)
+
+    async def record_end(self, ending: Ending) -> Ending:
+        """Write the outcome; a process that is fenced by then leaves as such."""
+        if ending.outcome is None:
+            return ending
+        if ending.outcome is Outcome.HANDED_OFF:
+            try:
+                await self.record.release()
+            except CallRunningError as error:
+                return Ending(exit_code=ExitCode.HANDED_OFF, outcome=None, message=str(error))
+            return ending
+        await self.record.finish(
+            ending.outcome,
+            error=None if ending.outcome is Outcome.FINISHED else ending.message,
+            retry_after_seconds=ending.retry_after_seconds,
+        )
+        return ending
+
+    async def clear_up(self) -> None:
+        """See a run that was left off to its end: it closes what its tools hold open."""
+        if self.running is not None:
+            self.running.cancel()
+            await asyncio.wait({self.running}, timeout=RELEASE_SECONDS)
+
+    async def _run(self, app: App, run: RunRow, judgement: Judgement) -> None:
+        service = FencedSessionService(self.engine, self.settings.database)
         session = await open_session(service, run.session)
         if run.message is not None:
             await append_input(service, session, run.invocation_id, run.message)
         if judgement.verdict is Verdict.WEDGED:
             logger.warning("repairing", extra={"action": "repair", "run": str(run.id), "why": judgement.why})
             await append_repair(service, session, run.invocation_id, judgement.calls)
-        plugin = JournalPlugin(
-            journal=record,
-            replies=ReplyBook(run.invocation_id, await record.replies(), stored_reply_keys(session)),
-            gate=interruptions.gate,
-            declared=settings.tools,
+        gate, trouble = self.interruptions.gate, self.trouble
+        replies = ReplyBook(run.invocation_id, await self.record.replies(), stored_reply_keys(session))
+        plugins = (
+            AskingPlugin(journal=self.record, replies=replies, gate=gate, trouble=trouble),
+            CallingPlugin(journal=self.record, declared=self.settings.tools, gate=gate, trouble=trouble),
         )
-        running = asyncio.create_task(_run(app, service, run, plugin, on_event))
-        interrupted = await _first(running, interruptions)
-        if interrupted is not None:
-            return interrupted
-        return await _after(running, plugin, engine, settings, run)
-    except TriageError as error:
-        return Ending.of_error(error)
+        async for event in run_events(app, service, run.session, run.invocation_id, plugins):
+            self.on_event(event)
 
-
-async def _run(
-    app: App,
-    service: FencedSessionService,
-    run: RunRow,
-    plugin: JournalPlugin,
-    on_event: Callable[[Event], None],
-) -> None:
-    async for event in run_events(app, service, run.session, run.invocation_id, plugin):
-        on_event(event)
-
-
-async def _first(running: asyncio.Task[None], interruptions: Interruptions) -> Ending | None:
-    """Wait for the run's end (None), or for what ends it before: a boundary after a hand-off, or a moved fence."""
-    still = asyncio.create_task(interruptions.gate.stillness())
-    fenced = asyncio.create_task(interruptions.fenced.wait())
-    try:
-        await asyncio.wait({running, still, fenced}, return_when=asyncio.FIRST_COMPLETED)
-        if running.done():
+    async def _interruption(self) -> Ending | None:
+        """Wait for the run's end (None), or for what ends it before: a hand-off, or a moved fence."""
+        assert self.running is not None
+        patience_seconds = max(0.0, self.settings.grace_seconds - RELEASE_SECONDS)
+        still = asyncio.create_task(self.interruptions.gate.stillness(patience_seconds))
+        fenced = asyncio.create_task(self.interruptions.fenced.wait())
+        try:
+            await asyncio.wait({self.running, still, fenced}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            still.cancel()
+            fenced.cancel()
+        if self.running.done():
             return None
-        running.cancel()
+        self.running.cancel()
         if fenced.done():
             return Ending(exit_code=ExitCode.FENCED, outcome=None, message="the fence moved")
-        return Ending.of(Outcome.HANDED_OFF, "released at a step's boundary")
-    finally:
-        still.cancel()
-        fenced.cancel()
+        return Ending.of(Outcome.HANDED_OFF, "released between two steps")
+
+    async def _after(self, running: asyncio.Task[None], run: RunRow) -> Ending:
+        if running.cancelled():
+            return Ending.of(Outcome.FAILED, "the agent cancelled itself")
+        raised = running.exception()
+        ours = self.trouble.error_behind(raised)
+        if ours is not None:
+            return Ending.of_error(ours)
+        if raised is not None:
+            failure = self.trouble.model_failure_behind(raised)
+            if failure is not None:
+                return Ending.of_model_failure(failure)
+            logger.error("the agent raised", extra={"action": "run", "run": str(run.id)}, exc_info=raised)
+            return Ending.of(Outcome.FAILED, redacted(f"the agent raised {type(raised).__name__}: {raised}"))
+        judgement = await self._judge(run)
+        if judgement.verdict in _NOTHING_TO_RUN:
+            return Ending.of(_NOTHING_TO_RUN[judgement.verdict], judgement.why)
+        return Ending.of(Outcome.FAILED, f"the agent stopped before its end: {_described(judgement)}")
+
+    async def _judge(self, run: RunRow) -> Judgement:
+        with translated(self.settings.database):
+            async with self.engine.connect() as connection:
+                return await judge(connection, run)
 
 
-async def _after(
-    running: asyncio.Task[None],
-    plugin: JournalPlugin,
-    engine: AsyncEngine,
-    settings: AttemptSettings,
-    run: RunRow,
-) -> Ending:
-    error = running.exception()
-    ours = plugin.failure or _error_of_ours(error)
-    if ours is not None:
-        return Ending.of_error(ours)
-    if error is not None and plugin.model_failure is not None:
-        return Ending.of_model_failure(plugin.model_failure)
-    if error is not None:
-        logger.error("the agent raised", extra={"action": "run", "run": str(run.id)}, exc_info=error)
-        return Ending.of(Outcome.FAILED, f"the agent raised {type(error).__name__}: {error}")
-    judgement = await _judge(engine, settings, run)
+def _nothing_to_run(judgement: Judgement) -> Ending | None:
+    """Leave at once with this; None: there is something to run."""
+    if judgement.verdict is Verdict.FINISHED:
+        return Ending(exit_code=ExitCode.ALREADY_FINISHED, outcome=Outcome.FINISHED, message=judgement.why)
     if judgement.verdict in _NOTHING_TO_RUN:
-        return _leaving(judgement, exit_code=None)
-    if plugin.model_failure is not None:
-        return Ending.of_model_failure(plugin.model_failure)
-    return Ending.of(Outcome.FAILED, f"the agent stopped before its end: {judgement.why}")
-
-
-async def _judge(engine: AsyncEngine, settings: AttemptSettings, run: RunRow) -> Judgement:
-    with translated(settings.database):
-        async with engine.connect() as connection:
-            return await judge(connection, run)
-
-
-def _leaving(judgement: Judgement, exit_code: ExitCode | None = ExitCode.ALREADY_FINISHED) -> Ending:
-    ending = Ending.of(_NOTHING_TO_RUN[judgement.verdict], judgement.why)
-    if judgement.verdict is Verdict.FINISHED and exit_code is not None:
-        return Ending(exit_code=exit_code, outcome=ending.outcome, message=ending.message)
-    return ending
-
-
-async def _record_end(record: AttemptRecord, ending: Ending) -> Ending:
-    """Write the outcome; a process that is fenced by then leaves as such."""
-    if ending.outcome is None:
-        return ending
-    if ending.outcome is Outcome.HANDED_OFF:
-        try:
-            await record.release()
-        except CallRunningError as error:
-            return Ending(exit_code=ExitCode.HANDED_OFF, outcome=None, message=str(error))
-        return ending
-    failed = ending.exit_code is not ExitCode.FINISHED and ending.outcome is not Outcome.FINISHED
-    await record.finish(
-        ending.outcome,
-        error=ending.message if failed else None,
-        retry_after_seconds=ending.retry_after_seconds,
-    )
-    return ending
-
-
-def _error_of_ours(error: BaseException | None) -> TriageError | None:
-    """Find our error under whatever ADK wrapped around it."""
-    while error is not None:
-        if isinstance(error, TriageError):
-            return error
-        error = error.__cause__ or error.__context__
+        return Ending.of(_NOTHING_TO_RUN[judgement.verdict], judgement.why)
+    if judgement.sealed:
+        return Ending.of(Outcome.FAILED, _described(judgement))
     return None
+
+
+def _described(judgement: Judgement) -> str:
+    if judgement.error_code is None:
+        return judgement.why
+    return redacted(f"{judgement.why} {judgement.error_code}: {judgement.error_message or 'no message'}")

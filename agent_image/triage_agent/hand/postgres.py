@@ -11,6 +11,7 @@ from uuid import uuid4
 from google.adk.apps.app import App
 from google.adk.events.event import Event
 from sqlalchemy import text
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from triage_agent.attempt.ending import Ending
@@ -19,13 +20,17 @@ from triage_agent.attempt.vitals import Vitals
 from triage_agent.attempt.working import Interruptions, work
 from triage_agent.exceptions import RefusedError
 from triage_agent.hand.identity import BY_HAND, new_session
+from triage_agent.hand.refusing import refuse_unless_open
 from triage_agent.replay.gate import Gate
+from triage_agent.shapes import inspect_shape
 from triage_contract.database.engine import open_engine, translated
 from triage_contract.database.fence import NewAttempt, close_fence, open_attempt
 from triage_contract.database.judging import judge, read_events
 from triage_contract.database.rows import RunRow, SessionKey, read_fence
 from triage_contract.database.url import DatabaseUrl
-from triage_contract.states import Outcome, RunState, Verdict
+from triage_contract.exceptions import SessionBusyError
+from triage_contract.states import Outcome, RunState
+from triage_contract.verdict import RunFacts, verdict
 
 _SESSIONS: Final = text("SELECT app_name, user_id FROM sessions WHERE id = :session_id")
 _RUN: Final = text(
@@ -67,27 +72,38 @@ async def resume(settings: HandSettings, session_id: str, invocation_id: str) ->
 
     Raises:
         RefusedError: no such session, not an invocation of it, or one that needs no resume.
+        SessionBusyError: another run of the session is active.
     """
     engine = open_engine(settings.database, application="triage-by-hand")
     try:
         with translated(settings.database):
-            run = await _find(engine, session_id, invocation_id)
+            run, is_new = await _find(engine, session_id, invocation_id)
             async with engine.connect() as connection:
                 fence = await read_fence(connection, run.session)
             if fence is not None:
                 await close_fence(engine, run.session, fence.epoch)
             async with engine.connect() as connection:
-                judgement = await judge(connection, run)
-            if judgement.verdict in (Verdict.FINISHED, Verdict.ABORTED, Verdict.WAITING, Verdict.IN_DOUBT):
-                raise RefusedError(
-                    f"invocation {invocation_id} is {judgement.verdict.replace('_', ' ')}: {judgement.why}"
-                )
-            async with engine.begin() as connection:
-                await connection.execute(_END_ATTEMPT, {"run_id": run.id, "outcome": Outcome.LOST})
-                await connection.execute(_REOPEN_RUN, {"run_id": run.id})
+                if is_new:
+                    # Made without us: what its calls did is in no journal.
+                    events = await read_events(connection, run.session, invocation_id)
+                    root = inspect_shape(settings.load(), {}).root
+                    judgement = verdict(events, RunFacts(root=root) if events else None, None)
+                else:
+                    judgement = await judge(connection, run)
+            refuse_unless_open(judgement, session_id, invocation_id)
+            await _reopen(engine, run)
         return await _work(settings, engine, run, observed_epoch=fence.epoch if fence else 0)
     finally:
         await engine.dispose()
+
+
+async def _reopen(engine: AsyncEngine, run: RunRow) -> None:
+    try:
+        async with engine.begin() as connection:
+            await connection.execute(_END_ATTEMPT, {"run_id": run.id, "outcome": Outcome.LOST})
+            await connection.execute(_REOPEN_RUN, {"run_id": run.id})
+    except IntegrityError as error:
+        raise SessionBusyError(f"another run of session {run.session.session_id} is still active") from error
 
 
 async def _work(settings: HandSettings, engine: AsyncEngine, run: RunRow, *, observed_epoch: int) -> Ending:
@@ -107,8 +123,12 @@ async def _work(settings: HandSettings, engine: AsyncEngine, run: RunRow, *, obs
     def lose() -> None:
         loop.call_soon_threadsafe(interruptions.fenced.set)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, interruptions.gate.shut)
+    def interrupt() -> None:
+        loop.remove_signal_handler(signal.SIGINT)  # a second one ends the process
+        interruptions.gate.shut()
+
+    loop.add_signal_handler(signal.SIGINT, interrupt)
+    loop.add_signal_handler(signal.SIGTERM, interruptions.gate.shut)
     attempt_settings = AttemptSettings(
         run_id=run.id,
         epoch=attempt.epoch,
@@ -116,7 +136,7 @@ async def _work(settings: HandSettings, engine: AsyncEngine, run: RunRow, *, obs
         database=settings.database,
         app="",
         tools={},
-        grace_seconds=30.0,
+        grace_seconds=0.0,  # a person waits: for a call that has begun, but not for the model
         heartbeat_seconds=2.0,
         memory_limit_bytes=None,
         termination_log=Path("/dev/null"),
@@ -135,6 +155,9 @@ async def _work(settings: HandSettings, engine: AsyncEngine, run: RunRow, *, obs
     finally:
         await asyncio.to_thread(vitals.stop)
     await _record(settings, engine, run, ending)
+    if ending.outcome is Outcome.HANDED_OFF:
+        again = f"triage resume {run.session.session_id} {run.invocation_id}"
+        return Ending.of(Outcome.HANDED_OFF, f"stopped; `{again}` goes on")
     return ending
 
 
@@ -148,21 +171,20 @@ async def _record(settings: HandSettings, engine: AsyncEngine, run: RunRow, endi
                 await connection.execute(_END_RUN, {"run_id": run.id, "state": RunState.SUCCEEDED})
 
 
-async def _find(engine: AsyncEngine, session_id: str, invocation_id: str) -> RunRow:
+async def _find(engine: AsyncEngine, session_id: str, invocation_id: str) -> tuple[RunRow, bool]:
+    """Find the run, or make a row for an invocation that has none; says whether it did."""
     params = {"session_id": session_id, "invocation_id": invocation_id}
     async with engine.connect() as connection:
         rows = (await connection.execute(_RUN, params)).mappings().all()
-        if len(rows) == 1:
-            return RunRow.from_mapping(rows[0])
         sessions = (await connection.execute(_SESSIONS, params)).all()
-        if not sessions:
-            raise RefusedError(f"there is no session {session_id!r}")
-        if len(sessions) > 1 or rows:
-            raise RefusedError(f"session {session_id!r} exists for several apps or users")
-        key = SessionKey(app_name=sessions[0].app_name, user_id=sessions[0].user_id, session_id=session_id)
-        if not await read_events(connection, key, invocation_id):
-            raise RefusedError(f"invocation {invocation_id!r} is not in session {session_id!r}")
-    return _new_run(key, invocation_id, None)
+    if len(rows) == 1:
+        return RunRow.from_mapping(rows[0]), False
+    if not rows and not sessions:
+        raise RefusedError(f"there is no session {session_id!r}")
+    if rows or len(sessions) > 1:
+        raise RefusedError(f"session {session_id!r} exists for several apps or users")
+    key = SessionKey(app_name=sessions[0].app_name, user_id=sessions[0].user_id, session_id=session_id)
+    return _new_run(key, invocation_id, None), True
 
 
 def _new_run(session: SessionKey, invocation_id: str, report: str | None) -> RunRow:

@@ -19,20 +19,24 @@ from triage_contract.database.rows import RunRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandOptions:
-    """How a run by hand differs from one in a pod. ``say`` prints one line."""
+    """How a run by hand differs from one in a pod. ``say`` prints one line of the run, ``warn`` one about it."""
 
     sqlite_url: str | None
     keyed: bool
     crash_after_write: bool
     say: Callable[[str], None]
+    warn: Callable[[str], None]
 
 
 def start(settings: DocsSettings, options: HandOptions, report: str) -> Coroutine[Any, Any, Ending]:
     """Start a run about a report."""
     app = _build(settings, options)
     if options.sqlite_url is not None:
-        run = sqlite.SqliteRun(url=options.sqlite_url, app=app, on_event=_printer(options))
-        return sqlite.start(run, report, lambda session, invocation: _say_ids(options, session, invocation))
+        return sqlite.start(
+            _on_sqlite(options.sqlite_url, options, app),
+            report,
+            lambda session, invocation: _say_ids(options, session, invocation),
+        )
 
     def started(run: RunRow) -> None:
         _say_ids(options, run.session.session_id, run.invocation_id)
@@ -46,14 +50,17 @@ def resume(
     """Go on with an invocation; the coroutine raises RefusedError where there is nothing to go on with."""
     app = _build(settings, options)
     if options.sqlite_url is not None:
-        run = sqlite.SqliteRun(url=options.sqlite_url, app=app, on_event=_printer(options))
-        return sqlite.resume(run, session, invocation)
+        return sqlite.resume(_on_sqlite(options.sqlite_url, options, app), session, invocation)
     return postgres.resume(_on_postgres(settings, options, app), session, invocation)
 
 
 def _build(settings: DocsSettings, options: HandOptions) -> App:
     after_write = _die if options.crash_after_write else lambda: None
     return build_app(settings, keyed=options.keyed, after_write=after_write)
+
+
+def _on_sqlite(url: str, options: HandOptions, app: App) -> sqlite.SqliteRun:
+    return sqlite.SqliteRun(url=url, app=app, on_event=_printer(options), warn=options.warn)
 
 
 def _on_postgres(settings: DocsSettings, options: HandOptions, app: App) -> postgres.HandSettings:

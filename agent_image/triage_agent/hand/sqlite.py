@@ -3,44 +3,60 @@
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
 from google.adk.apps.app import App
 from google.adk.events.event import Event
 from sqlalchemy import text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DBAPIError
 
 from triage_agent.attempt.ending import Ending
 from triage_agent.attempt.running import append_input, append_repair, open_session, run_events
-from triage_agent.exceptions import RefusedError
+from triage_agent.exceptions import ConfigurationError, RefusedError
 from triage_agent.hand.identity import new_session
+from triage_agent.hand.refusing import refuse_unless_open
+from triage_agent.redacting import redacted
+from triage_agent.replay.asking import AskingPlugin
+from triage_agent.replay.calling import CallingPlugin
 from triage_agent.replay.gate import Gate
 from triage_agent.replay.journal import NoJournal
-from triage_agent.replay.plugin import JournalPlugin
 from triage_agent.replay.replies import ReplyBook
 from triage_agent.replay.sessions import StorableSessionService
+from triage_agent.replay.trouble import Trouble
 from triage_agent.shapes import inspect_shape, resumable
 from triage_contract.database.rows import SessionKey, session_params
+from triage_contract.names import DocsEnv
 from triage_contract.states import Outcome, Verdict
 from triage_contract.verdict import EVENTS_SQLITE, Judgement, RunFacts, event_facts, verdict
 
+LIMITS: Final = "SQLite keeps no fence and no journal: run one process at a time, and use Postgres for more."
+
+_TABLES: Final = text("SELECT count(*) FROM sqlite_master WHERE name IN ('sessions', 'events')")
 _SESSIONS: Final = text("SELECT app_name, user_id FROM sessions WHERE id = :session_id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SqliteRun:
-    """An invocation in a SQLite file. ``url`` is SQLAlchemy's; ``on_event`` sees each event once it is stored."""
+    """An invocation in a SQLite file.
+
+    ``url`` is SQLAlchemy's. ``on_event`` sees each event once it is stored, ``warn`` hears what SQLite does not do.
+    """
 
     url: str
     app: App
     on_event: Callable[[Event], None]
+    warn: Callable[[str], None]
 
 
 async def start(run: SqliteRun, report: str, on_started: Callable[[str, str], None]) -> Ending:
     """Start a session of its own. ``on_started`` hears session and invocation id before anything runs."""
     key, invocation_id = new_session(run.app.name), f"inv-{uuid4()}"
-    on_started(key.session_id, invocation_id)
-    async with _opened(StorableSessionService(run.url)) as service:
+    async with _opened(run) as service:
+        await service.prepare_tables()
+        on_started(key.session_id, invocation_id)
         return await _go_on(run, service, key, invocation_id, report)
 
 
@@ -50,59 +66,77 @@ async def resume(run: SqliteRun, session_id: str, invocation_id: str) -> Ending:
     Raises:
         RefusedError: no such session, not an invocation of it, or one that needs no resume.
     """
-    async with _opened(StorableSessionService(run.url)) as service:
-        async with service.db_engine.connect() as connection:
-            sessions = (await connection.execute(_SESSIONS, {"session_id": session_id})).all()
-        if len(sessions) != 1:
-            raise RefusedError(
-                f"session {session_id!r} exists for several apps or users"
-                if sessions
-                else f"there is no session {session_id!r}"
-            )
-        key = SessionKey(app_name=sessions[0].app_name, user_id=sessions[0].user_id, session_id=session_id)
+    if not _exists(run.url):  # opening it would create it
+        raise RefusedError(f"there is no session {session_id!r}")
+    async with _opened(run) as service:
+        key = await _find(service, session_id)
         judgement = await _judge(run, service, key, invocation_id)
-        if judgement.verdict is Verdict.NOT_STARTED:
-            raise RefusedError(f"invocation {invocation_id!r} is not in session {session_id!r}")
-        if judgement.verdict in (Verdict.FINISHED, Verdict.ABORTED, Verdict.WAITING):
-            raise RefusedError(f"invocation {invocation_id} is {judgement.verdict}: {judgement.why}")
+        refuse_unless_open(judgement, session_id, invocation_id)
         if judgement.verdict is Verdict.WEDGED:
             session = await open_session(service, key)
             await append_repair(service, session, invocation_id, judgement.calls)
         return await _go_on(run, service, key, invocation_id, None)
 
 
+def _exists(url: str) -> bool:
+    path = make_url(url).database
+    return bool(path) and Path(str(path)).exists()
+
+
 @asynccontextmanager
-async def _opened(service: StorableSessionService) -> AsyncIterator[StorableSessionService]:
-    """Create the tables where they are missing, and close the file at the end."""
+async def _opened(run: SqliteRun) -> AsyncIterator[StorableSessionService]:
+    service = StorableSessionService(run.url)
     try:
-        await service.prepare_tables()
         yield service
+    except DBAPIError as error:
+        path = make_url(run.url).database
+        raise ConfigurationError(f"{DocsEnv.DB} is the SQLite file {path}: {error.orig}") from error
     finally:
         await service.close()
+
+
+async def _find(service: StorableSessionService, session_id: str) -> SessionKey:
+    async with service.db_engine.connect() as connection:
+        is_ours = (await connection.execute(_TABLES)).scalar_one() == 2
+        found = (await connection.execute(_SESSIONS, {"session_id": session_id})).all() if is_ours else []
+    if len(found) != 1:
+        raise RefusedError(
+            f"session {session_id!r} exists for several apps or users"
+            if found
+            else f"there is no session {session_id!r}"
+        )
+    return SessionKey(app_name=found[0].app_name, user_id=found[0].user_id, session_id=session_id)
 
 
 async def _go_on(
     run: SqliteRun, service: StorableSessionService, key: SessionKey, invocation_id: str, report: str | None
 ) -> Ending:
-    app = resumable(run.app)
+    run.warn(LIMITS)
     session = await open_session(service, key)
     if report is not None:
         await append_input(service, session, invocation_id, {"parts": [{"text": report}]})
-    plugin = JournalPlugin(
-        journal=NoJournal(), replies=ReplyBook(invocation_id, (), ()), gate=Gate(), declared={}
+    journal, gate, trouble = NoJournal(), Gate(), Trouble()
+    plugins = (
+        AskingPlugin(journal=journal, replies=ReplyBook(invocation_id, (), ()), gate=gate, trouble=trouble),
+        CallingPlugin(journal=journal, declared={}, gate=gate, trouble=trouble),
     )
+    raised: Exception | None = None
     try:
-        async for event in run_events(app, service, key, invocation_id, plugin):
+        async for event in run_events(resumable(run.app), service, key, invocation_id, plugins):
             run.on_event(event)
     # Whatever a model or a tool raised: it is the run's end, and told as such.
-    except Exception as error:
-        if plugin.model_failure is not None:
-            return Ending.of_model_failure(plugin.model_failure)
-        return Ending.of(Outcome.FAILED, f"{type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001
+        raised = error
+    if (ours := trouble.error_behind(raised)) is not None:
+        return Ending.of_error(ours)
+    if raised is not None:
+        failure = trouble.model_failure_behind(raised)
+        if failure is not None:
+            return Ending.of_model_failure(failure)
+        return Ending.of(Outcome.FAILED, redacted(f"the agent raised {type(raised).__name__}: {raised}"))
     judgement = await _judge(run, service, key, invocation_id)
-    if judgement.verdict is Verdict.FINISHED:
-        return Ending.of(Outcome.FINISHED, judgement.why)
-    return Ending.of(Outcome.FAILED, judgement.why)
+    outcome = Outcome.FINISHED if judgement.verdict is Verdict.FINISHED else Outcome.FAILED
+    return Ending.of(outcome, judgement.why)
 
 
 async def _judge(
@@ -112,4 +146,5 @@ async def _judge(
     async with service.db_engine.connect() as connection:
         rows = (await connection.execute(EVENTS_SQLITE, params)).scalars().all()
     root = inspect_shape(run.app, {}).root
-    return verdict([event_facts(row) for row in rows], RunFacts(root=root), None)
+    # No row of a run says that an invocation without events was ever asked for.
+    return verdict([event_facts(row) for row in rows], RunFacts(root=root) if rows else None, None)

@@ -1,6 +1,5 @@
 """What a failed model call means, whichever client made it."""
 
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,8 +9,7 @@ from typing import Any, Final
 from google.genai.errors import APIError
 
 from triage_agent.exceptions import AgentError
-
-MESSAGE_LENGTH: Final = 300
+from triage_agent.redacting import redacted
 
 # Google's canonical names (google.rpc.Code) and the HTTP statuses that stand for them.
 _CODES: Final = {
@@ -32,18 +30,6 @@ _CODES: Final = {
 _CANONICAL_CODE: Final = re.compile(r"[A-Z]+(_[A-Z]+)*")
 
 _SECONDS: Final = re.compile(r"\d{1,9}(\.\d+)?")
-
-_SECRET_NAME: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
-_SECRET_LENGTH: Final = 6
-"""Below it a value is a placeholder, and hiding it would tear up the text."""
-
-# Users and passwords in URLs, and keys as providers write them.
-_SECRETS: Final = (
-    re.compile(r"(?<=://)[^/\s@]+(?=@)"),
-    re.compile(r"(?<=[?&]key=)[^&\s'\"]+"),
-    re.compile(r"(?<=Bearer )\S+", re.IGNORECASE),
-    re.compile(r"\b(AIza|sk-)[\w*-]+"),
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +82,7 @@ def describe(error: BaseException) -> ModelFailure:
         code=code,
         status=status,
         retry_after_seconds=retry_after_seconds,
-        message=_redacted(text or type(error).__name__),
+        message=redacted(text or type(error).__name__),
     )
 
 
@@ -144,13 +130,3 @@ def _error_details(body: object) -> list[dict[str, Any]]:
     error = body.get("error") if isinstance(body, dict) else None
     details = error.get("details") if isinstance(error, dict) else None
     return [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
-
-
-def _redacted(text: str) -> str:
-    for name, value in os.environ.items():
-        if _SECRET_NAME.search(name) and len(value) >= _SECRET_LENGTH:
-            text = text.replace(value, "***")
-    for pattern in _SECRETS:
-        text = pattern.sub("***", text)
-    line = " ".join(text.split())
-    return line if len(line) <= MESSAGE_LENGTH else f"{line[: MESSAGE_LENGTH - 1]}…"

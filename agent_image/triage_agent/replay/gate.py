@@ -1,19 +1,29 @@
 """Boundaries: the places between two steps where an attempt can stop and leave nothing half done."""
 
 import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from contextvars import ContextVar
+from typing import Final
+
+INSIDE_CALL: Final = ContextVar("triage_inside_call", default="")
+"""Key of the tool call that the current code is part of; empty: of none. An agent may itself be a tool."""
 
 
 class Gate:
-    """Lets steps (a tool call, a model call) through until it is shut, and tells when none is under way any more.
+    """Lets steps through until it is shut, and tells when the run can be left.
 
-    A step that comes to a shut gate waits for the process to end. One event loop.
+    A step is a tool call or a model call. One that comes to a shut gate waits for the process to end. Those inside
+    a tool call are part of it and always pass. One event loop.
     """
 
     def __init__(self) -> None:
         self._shut = asyncio.Event()
-        self._still = asyncio.Event()
-        self._under_way = 0
-        self._held = 0
+        self._at_boundary = asyncio.Event()
+        self._calls_ended = asyncio.Event()
+        self._calls: set[object] = set()
+        self._questions: set[object] = set()
+        self._is_holding = False
 
     @property
     def is_shut(self) -> bool:
@@ -25,23 +35,47 @@ class Gate:
         self._shut.set()
         self._tell()
 
-    async def enter(self) -> None:
-        """Begin a step; waits for ever at a shut gate."""
+    async def enter_call(self) -> Callable[[], None]:
+        """Begin a tool call. Returns what ends it; the end of the current task does so, too."""
+        return await self._enter(self._calls)
+
+    async def enter_question(self) -> Callable[[], None]:
+        """Begin a model call. Returns what ends it; the end of the current task does so, too."""
+        return await self._enter(self._questions)
+
+    async def stillness(self, patience_seconds: float) -> None:
+        """Wait until the gate is shut and the run can be left.
+
+        Best at a boundary, where a step is held and none is under way. A run that comes to none, such as one that waits
+        for its model, is given ``patience_seconds``: a model can be asked again. Tool calls are waited for in any case.
+        """
+        await self._shut.wait()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(patience_seconds):
+                await self._at_boundary.wait()
+        await self._calls_ended.wait()
+
+    async def _enter(self, steps: set[object]) -> Callable[[], None]:
+        if INSIDE_CALL.get():
+            return lambda: None
         if self._shut.is_set():
-            self._held += 1
+            self._is_holding = True
             self._tell()
             await asyncio.Event().wait()
-        self._under_way += 1
+        step = object()
+        steps.add(step)
 
-    def leave(self) -> None:
-        """End a step."""
-        self._under_way -= 1
-        self._tell()
+        def end(_task: object = None) -> None:
+            steps.discard(step)
+            self._tell()
 
-    async def stillness(self) -> None:
-        """Wait until the gate is shut, holds a step, and no other is under way: the run stands at a boundary."""
-        await self._still.wait()
+        task = asyncio.current_task()
+        assert task is not None
+        task.add_done_callback(end)
+        return end
 
     def _tell(self) -> None:
-        if self._shut.is_set() and self._held and not self._under_way:
-            self._still.set()
+        if self._shut.is_set() and not self._calls:
+            self._calls_ended.set()
+            if self._is_holding and not self._questions:
+                self._at_boundary.set()

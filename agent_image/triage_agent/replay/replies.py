@@ -2,41 +2,57 @@
 
 An agent asks the model the same thing again after a loss in two ways. An LlmAgent that goes on from stored events asks
 only what it has no event for: it may be given a reply whose event was never stored, and no other, or a loop with equal
-requests would see its first answer for ever. A node of a Workflow starts its run over: its replies are given again in
-the order in which it got them. The node path tells the two apart: a node of a Workflow has a parent in it.
+requests would see its first answer for ever. A node of a Workflow and an agent that runs as a tool start over: their
+replies are given again in the order in which they got them. The node path tells a node: it has a parent in it.
 """
 
 import hashlib
 import json
-from collections import Counter, defaultdict
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from itertools import count
+from typing import Any, Final
 
 from google.genai import types
 
 from triage_agent.replay.journal import StoredReply
 
+_OUR_CALL_ID: Final = re.compile(r"(adk|call)-[0-9a-f]{24}-\d+")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What makes two model requests of an invocation the same one, where they come at the same place in their order."""
+    """What makes two model requests of an invocation the same one, where they come at the same place in their order.
+
+    ``within`` is the key of the tool call that the asking agent runs in; empty: it is no tool.
+    """
 
     agent: str
     branch: str
     node_path: str
+    within: str
     contents_digest: str
 
     @property
     def starts_over(self) -> bool:
         """Whether the asker begins its run again at a resume."""
-        return "/" in self.node_path
+        return bool(self.within) or "/" in self.node_path
 
     def digest(self, invocation_id: str) -> str:
         """Give the first half of a reply's key."""
         # An agent that goes on may do so under another path; what it asks is the same.
         place = self.node_path if self.starts_over else ""
-        return _digest([invocation_id, self.agent, self.branch, place, self.contents_digest])
+        return _digest([invocation_id, self.agent, self.branch, place, self.within, self.contents_digest])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """The place of one answer. ``reply`` None: the model has to be asked, and its reply journaled under ``key``."""
+
+    key: str
+    reply: Mapping[str, Any] | None
 
 
 class ReplyBook:
@@ -49,35 +65,24 @@ class ReplyBook:
         self, invocation_id: str, replies: Iterable[StoredReply], stored_event_keys: Iterable[str]
     ) -> None:
         self._invocation_id = invocation_id
-        self._replies: dict[str, list[StoredReply]] = defaultdict(list)
+        self._replies: dict[str, dict[int, Mapping[str, Any]]] = defaultdict(dict)
         for reply in replies:
-            self._replies[_question_of(reply.key)].append(reply)
-        self._used = set(stored_event_keys)
-        self._asked: Counter[str] = Counter()
+            digest, ordinal = _parts_of(reply.key)
+            self._replies[digest][ordinal] = reply.reply
+        self._told: dict[str, set[int]] = defaultdict(set)
+        for digest, ordinal in map(_parts_of, stored_event_keys):
+            self._told[digest].add(ordinal)
+        self._given: dict[str, set[int]] = defaultdict(set)
 
-    def answer(self, question: Question) -> StoredReply | None:
-        """Give the reply that answers a question now, and count it as given; None: the model has to be asked."""
+    def ask(self, question: Question) -> Slot:
+        """Give the slot of a question that is asked now; the same question asked again gets the next one."""
         digest = question.digest(self._invocation_id)
-        replies = self._replies[digest]
-        if question.starts_over:
-            position = self._asked[digest]
-            self._asked[digest] += 1
-            return replies[position] if position < len(replies) else None
-        for reply in replies:
-            if reply.key not in self._used:
-                self._used.add(reply.key)
-                return reply
-        return None
-
-    def next_key(self, question: Question) -> str:
-        """Give the key under which the model's own answer to a question is journaled."""
-        digest = question.digest(self._invocation_id)
-        return f"{digest}-{len(self._replies[digest])}"
-
-    def add(self, reply: StoredReply) -> None:
-        """Note an answer that the model gave and that is journaled."""
-        self._replies[_question_of(reply.key)].append(reply)
-        self._used.add(reply.key)
+        replies, given = self._replies[digest], self._given[digest]
+        gone = given if question.starts_over else given | self._told[digest]
+        left = sorted(replies.keys() - gone)
+        ordinal = left[0] if left else next(number for number in count() if number not in gone)
+        given.add(ordinal)
+        return Slot(key=f"{digest}-{ordinal}", reply=replies.get(ordinal))
 
 
 def contents_digest(contents: Iterable[types.Content]) -> str:
@@ -89,14 +94,20 @@ def call_id(key: str, place: int, *, brought: bool) -> str:
     """Give the id of a function call: derived from its reply's key, so that it is the same whenever it is given.
 
     ``brought``: the model gave an id of its own, so its protocol wants one back; ADK strips ids that begin with
-    ``adk-`` from what it sends to a model.
+    ``adk-`` from what it sends to a model that gives none.
     """
     name = f"{_digest([key])[:24]}-{place}"
     return f"call-{name}" if brought else f"adk-{name}"
 
 
-def _question_of(key: str) -> str:
-    return key.rpartition("-")[0]
+def is_our_call_id(name: str) -> bool:
+    """Whether ``call_id`` made it: then no other call of the session has it."""
+    return _OUR_CALL_ID.fullmatch(name) is not None
+
+
+def _parts_of(key: str) -> tuple[str, int]:
+    digest, _, ordinal = key.rpartition("-")
+    return digest, int(ordinal)
 
 
 def _digest(values: list[Any]) -> str:
