@@ -24,9 +24,10 @@ from benchmarks.figures import Measured
 from triage_agent.attempt.record import AttemptRecord
 from triage_agent.attempt.running import append_input, open_session, run_events
 from triage_agent.replay.gate import Gate
-from triage_agent.replay.plugin import JournalPlugin
+from triage_agent.replay.plugins import replaying_plugins
 from triage_agent.replay.replies import ReplyBook
 from triage_agent.replay.sessions import FencedSessionService
+from triage_agent.replay.trouble import Trouble
 from triage_contract.database.engine import open_engine
 from triage_contract.database.fence import NewAttempt, open_attempt
 from triage_contract.database.rows import RunRow, SessionKey
@@ -124,12 +125,16 @@ async def _our_run(url: DatabaseUrl, times: _Times) -> None:
     service = _timed(FencedSessionService(engine, url), times)
     session = await open_session(service, run.session)
     assert run.message is not None
-    plugin = JournalPlugin(
-        journal=record, replies=ReplyBook(run.invocation_id, (), ()), gate=Gate(), declared={}
+    plugins = replaying_plugins(
+        journal=record,
+        replies=ReplyBook(run.invocation_id, (), ()),
+        declared={},
+        gate=Gate(),
+        trouble=Trouble(),
     )
     with times.measure(times.runs):
         await append_input(service, session, run.invocation_id, run.message)
-        async for _ in run_events(_app(), service, run.session, run.invocation_id, plugin):
+        async for _ in run_events(_app(), service, run.session, run.invocation_id, plugins):
             pass
     await engine.dispose()
 

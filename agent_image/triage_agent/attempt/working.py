@@ -21,9 +21,8 @@ from triage_agent.attempt.running import (
 )
 from triage_agent.attempt.settings import AttemptSettings
 from triage_agent.redacting import redacted
-from triage_agent.replay.asking import AskingPlugin
-from triage_agent.replay.calling import CallingPlugin
 from triage_agent.replay.gate import Gate
+from triage_agent.replay.plugins import replaying_plugins
 from triage_agent.replay.replies import ReplyBook
 from triage_agent.replay.sessions import FencedSessionService
 from triage_agent.replay.trouble import Trouble
@@ -149,11 +148,12 @@ class _Work:
         if judgement.verdict is Verdict.WEDGED:
             logger.warning("repairing", extra={"action": "repair", "run": str(run.id), "why": judgement.why})
             await append_repair(service, session, run.invocation_id, judgement.calls)
-        gate, trouble = self.interruptions.gate, self.trouble
-        replies = ReplyBook(run.invocation_id, await self.record.replies(), stored_reply_keys(session))
-        plugins = (
-            AskingPlugin(journal=self.record, replies=replies, gate=gate, trouble=trouble),
-            CallingPlugin(journal=self.record, declared=self.settings.tools, gate=gate, trouble=trouble),
+        plugins = replaying_plugins(
+            journal=self.record,
+            replies=ReplyBook(run.invocation_id, await self.record.replies(), stored_reply_keys(session)),
+            declared=self.settings.tools,
+            gate=self.interruptions.gate,
+            trouble=self.trouble,
         )
         async for event in run_events(app, service, run.session, run.invocation_id, plugins):
             self.on_event(event)

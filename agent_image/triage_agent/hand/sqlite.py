@@ -19,10 +19,9 @@ from triage_agent.exceptions import ConfigurationError, RefusedError
 from triage_agent.hand.identity import new_session
 from triage_agent.hand.refusing import refuse_unless_open
 from triage_agent.redacting import redacted
-from triage_agent.replay.asking import AskingPlugin
-from triage_agent.replay.calling import CallingPlugin
 from triage_agent.replay.gate import Gate
 from triage_agent.replay.journal import NoJournal
+from triage_agent.replay.plugins import replaying_plugins
 from triage_agent.replay.replies import ReplyBook
 from triage_agent.replay.sessions import StorableSessionService
 from triage_agent.replay.trouble import Trouble
@@ -115,10 +114,13 @@ async def _go_on(
     session = await open_session(service, key)
     if report is not None:
         await append_input(service, session, invocation_id, {"parts": [{"text": report}]})
-    journal, gate, trouble = NoJournal(), Gate(), Trouble()
-    plugins = (
-        AskingPlugin(journal=journal, replies=ReplyBook(invocation_id, (), ()), gate=gate, trouble=trouble),
-        CallingPlugin(journal=journal, declared={}, gate=gate, trouble=trouble),
+    trouble = Trouble()
+    plugins = replaying_plugins(
+        journal=NoJournal(),
+        replies=ReplyBook(invocation_id, (), ()),
+        declared={},
+        gate=Gate(),
+        trouble=trouble,
     )
     raised: Exception | None = None
     try:
