@@ -54,6 +54,29 @@ def up(kubeconfig: Path | None, model: str | None) -> None:
     _run(play(kubeconfig=kubeconfig, gemini=_gemini(model)))
 
 
+@main.command()
+@click.option(
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("build/demo"),
+    show_default=True,
+    help="Folder for summary.json and the operator's log.",
+)
+@_model
+def demo(output: Path, model: str | None) -> None:
+    """Take five runs to filed issues while their agents are killed, and check what came of it.
+
+    One is killed right after its issue was filed, one runs out of memory, one is drained off its node in the
+    middle of a tool, one loses its pod while the operator is dead, one is left alone. Then a finished run is
+    resumed by hand, which is refused, and a run without an idempotency key shows the duplicate that the others do
+    not have. The exit status is 1 if anything is not as it should be.
+    """
+    # Loaded only here: the rest of the command needs neither the database driver nor tables.
+    from triage_local.demo import show
+
+    _run(show(gemini=_gemini(model), folder=output))
+
+
 def _gemini(model: str | None) -> Gemini | None:
     if model is None:
         return None

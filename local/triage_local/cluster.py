@@ -14,7 +14,7 @@ from typing import Any, Final, Self
 from kubernetes.aio import client
 
 from triage_contract.api.crds import AGENT, RUN, build_crd
-from triage_contract.names import API_VERSION
+from triage_contract.names import API_VERSION, DocsEnv
 from triage_local.apiserver import ApiServer
 from triage_local.exceptions import ProgramError
 from triage_local.guard import Guard
@@ -151,6 +151,17 @@ class LocalCluster:
         """
         return await self.api.request("POST", _COLLECTIONS[manifest["kind"]], manifest)
 
+    def model_environment(self) -> dict[str, str]:
+        """What a process by hand needs to have the agents' model, its key included."""
+        name, url = self._model()
+        key = self._gemini.api_key if self._gemini else _SCRIPTED_KEY
+        chosen = {
+            DocsEnv.MODEL: name,
+            DocsEnv.MODEL_API_KEY: key,
+            **({DocsEnv.MODEL_BASE_URL: url} if url else {}),
+        }
+        return {str(variable): value for variable, value in chosen.items()}
+
     async def _start_api(self, resources: contextlib.AsyncExitStack) -> None:
         await resources.enter_async_context(self.server)
         await resources.enter_async_context(self.model)
@@ -175,6 +186,10 @@ class LocalCluster:
             added = {name: os.environ[name] for name in _OUTSIDE if name in os.environ}
         return replace(image, environment={**image.environment, **added})
 
+    def _model(self) -> tuple[str, str | None]:
+        """Name and endpoint of the agents' model; None: the provider's own endpoint."""
+        return (SCRIPTED_MODEL, self.model.url) if self._gemini is None else (self._gemini.name, None)
+
     async def _migrate(self) -> None:
         environment = {"TRIAGE_OPERATOR_DATABASE_URL": self.database_url}
         migrated = await run("triage-operator", "migrate", environment=environment, guard=self.guard)
@@ -188,10 +203,7 @@ class LocalCluster:
         await self.create(build_secret(DATABASE_SECRET, url=self.database_url))
         api_key = self._gemini.api_key if self._gemini else _SCRIPTED_KEY
         await self.create(build_secret(MODEL_SECRET, api_key=api_key))
-        if self._gemini is None:
-            await self.create(build_agent(SCRIPTED_MODEL, self.model.url))
-        else:
-            await self.create(build_agent(self._gemini.name, None))
+        self.agent = await self.create(build_agent(*self._model()))
 
 
 def _start_postgres(postgres: PostgresServer) -> str:

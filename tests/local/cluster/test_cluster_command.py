@@ -9,24 +9,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import psutil
 import pytest
 import yaml
 
+from support.leftovers import processes_of
+
 _LAST_LINE = "Ctrl-C ends and removes all of it."
-
-
-def _processes_of(folder: Path) -> list[psutil.Process]:
-    """Processes with that folder in their arguments, their environment or as their working directory."""
-    found = []
-    for process in psutil.process_iter():
-        try:
-            words = [*process.cmdline(), process.cwd(), *process.environ().values()]
-        except (psutil.NoSuchProcess, psutil.AccessDenied, psutil.ZombieProcess):
-            continue
-        if any(str(folder) in word for word in words):
-            found.append(process)
-    return found
 
 
 @pytest.fixture
@@ -74,19 +62,19 @@ def test_up_tells_how_to_reach_the_cluster_and_leaves_nothing(
     assert up.wait(20) == 130
     assert not kubeconfig.exists()
     assert list(scratch.iterdir()) == []
-    assert _processes_of(scratch) == []
+    assert processes_of(scratch) == []
 
 
 def test_nothing_is_left_by_a_cluster_that_is_killed(up: subprocess.Popen[str], scratch: Path) -> None:
     _told(up)
-    assert _processes_of(scratch)
+    assert processes_of(scratch)
     up.kill()
     up.wait()
     until = time.monotonic() + 10
-    while (list(scratch.iterdir()) or _processes_of(scratch)) and time.monotonic() < until:
+    while (list(scratch.iterdir()) or processes_of(scratch)) and time.monotonic() < until:
         time.sleep(0.05)
     assert list(scratch.iterdir()) == []
-    assert _processes_of(scratch) == []
+    assert processes_of(scratch) == []
 
 
 def test_an_interrupt_while_it_starts_leaves_nothing(up: subprocess.Popen[str], scratch: Path) -> None:
@@ -97,7 +85,7 @@ def test_an_interrupt_while_it_starts_leaves_nothing(up: subprocess.Popen[str], 
     up.send_signal(signal.SIGINT)
     assert up.wait(20) == 130
     assert list(scratch.iterdir()) == []
-    assert _processes_of(scratch) == []
+    assert processes_of(scratch) == []
 
 
 def test_a_kubeconfig_that_exists_is_left_alone(up: subprocess.Popen[str], tmp_path: Path) -> None:

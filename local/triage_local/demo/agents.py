@@ -1,0 +1,86 @@
+"""The agents of the demo: variants of the cluster's default agent."""
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any, Final
+
+Json = dict[str, Any]
+
+FIRST_MEMORY: Final = "256Mi"
+"""Enough for the agent, and not for an archive of issues in one file."""
+
+_MOUNT: Final = "/var/lib/issues"
+_FILE: Final = "issues.json"
+_ARCHIVED_ISSUES: Final = 750
+_ARCHIVED_BODY: Final = "It was like this, and then like that, and in the end it worked again. " * 900
+
+
+def build_pinned(default: Json, node: str) -> Json:
+    """Build the agent ``pinned``, whose pods stay on a node that nobody drains."""
+    return _variant(default, "pinned", {"podTemplate": {"spec": {"nodeSelector": _hostname(node)}}})
+
+
+def build_archived(default: Json, node: str, folder: Path) -> Json:
+    """Build the agent ``archived``: pinned, and with a tracker whose one file holds years of issues.
+
+    To file one more issue takes more memory than its first limit. The next attempt has twice of that.
+
+    It takes its database for one behind a pooler, where nobody sees the locks of live processes. A free lock is
+    the first sign of a death and says nothing of its cause; without it the node's word comes first, and the very
+    next attempt has more memory.
+    """
+    return _variant(
+        default,
+        "archived",
+        {
+            "database": {**default["spec"]["database"], "pooler": "transaction"},
+            "tracker": {"file": {"path": f"{_MOUNT}/{_FILE}"}},
+            "resources": {"requests": {"memory": FIRST_MEMORY}, "limits": {"memory": FIRST_MEMORY}},
+            "resume": {"memory": {"factor": 2, "limit": "1Gi"}},
+            "podTemplate": {
+                "spec": {
+                    "nodeSelector": _hostname(node),
+                    "containers": [
+                        {"name": "agent", "volumeMounts": [{"name": "issues", "mountPath": _MOUNT}]}
+                    ],
+                    "volumes": [{"name": "issues", "hostPath": {"path": str(folder)}}],
+                }
+            },
+        },
+    )
+
+
+def write_archive(folder: Path) -> int:
+    """Write the file of old issues into a folder, and give their number."""
+    issues = [
+        {
+            "number": number,
+            "key": None,
+            "title": f"Something about the documentation, case {number}",
+            "body": _ARCHIVED_BODY,
+            "created_at": "2020-01-01T00:00:00+00:00",
+            "duplicates": 0,
+        }
+        for number in range(1, _ARCHIVED_ISSUES + 1)
+    ]
+    folder.mkdir()
+    (folder / _FILE).write_text(json.dumps({"issues": issues}), encoding="utf-8")
+    return len(issues)
+
+
+def read_archive(folder: Path) -> list[Json]:
+    """Read the issues in the file, the old ones and the new ones."""
+    issues: list[Json] = json.loads((folder / _FILE).read_text(encoding="utf-8"))["issues"]
+    return issues
+
+
+def _variant(default: Json, name: str, changes: Mapping[str, Any]) -> Json:
+    spec = {**deepcopy(default["spec"]), **changes}
+    metadata = {"name": name, "namespace": default["metadata"]["namespace"]}
+    return {**default, "metadata": metadata, "spec": spec}
+
+
+def _hostname(node: str) -> Json:
+    return {"kubernetes.io/hostname": node}

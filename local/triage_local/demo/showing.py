@@ -1,0 +1,180 @@
+"""The demo from its first line to its last."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import yaml
+from rich.console import Console
+
+from triage_contract.database.engine import open_engine
+from triage_contract.database.url import DatabaseUrl
+from triage_contract.names import API_VERSION
+from triage_contract.states import Phase
+from triage_local.cluster import Gemini, LocalCluster
+from triage_local.demo.agents import build_archived, build_pinned, read_archive, write_archive
+from triage_local.demo.by_hand import crash_without_key, refused_resume
+from triage_local.demo.checking import problems
+from triage_local.demo.evidence import ByHand, Evidence, see_runs
+from triage_local.demo.following import Followed
+from triage_local.demo.holds import Place, holding, prepare
+from triage_local.demo.losses import (
+    Stage,
+    delete_while_operator_is_dead,
+    drain,
+    kill_after_write,
+    run_out_of_memory,
+)
+from triage_local.demo.names import RunName
+from triage_local.demo.narrating import told
+from triage_local.demo.reporting import print_report, write_summary
+from triage_local.demo.story import Story
+from triage_local.exceptions import LocalClusterError
+from triage_local.kubelet import KubeletError
+from triage_local.objects import NAMESPACE
+
+Json = dict[str, Any]
+
+_MANIFESTS: Final = Path(__file__).with_name("runs.yaml")
+_PLAIN_WIDTH: Final = 132
+_RUNS: Final = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/triageruns"
+_PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
+
+
+async def show(*, gemini: Gemini | None, folder: Path) -> int:
+    """Run the demo; give its exit status: 0 where everything was as it should be.
+
+    Args:
+        gemini: The agents' model; None: the scripted one.
+        folder: Gets ``summary.json`` and the operator's log.
+    """
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = _PLAIN_WIDTH
+    summary = folder / "summary.json"
+    _clear(folder, summary)
+    story = Story(console)
+    story.done("cluster", "starts: API server, two nodes, Postgres, model, operator")
+    async with LocalCluster(gemini=gemini, operator_log=folder / "operator.log") as cluster:
+        story.done("cluster", "is ready")
+        evidence = await _perform(cluster, story)
+    found = problems(evidence)
+    write_summary(summary, evidence, found)
+    print_report(console, evidence, found)
+    console.print(
+        f"Summary: {summary}   Operator's log: {folder / 'operator.log'}   To look further: make local"
+    )
+    return 1 if found else 0
+
+
+async def _perform(cluster: LocalCluster, story: Story) -> Evidence:
+    def narrate(before: Json | None, after: Json) -> None:
+        for line in told(before, after):
+            story.observed(after["metadata"]["name"], line)
+
+    archive = cluster.folder / "issues"
+    archived = write_archive(archive)
+    engine = open_engine(DatabaseUrl.parse(cluster.database_url), application="triage-demo", pool_size=6)
+    runs = Followed(cluster.api, _RUNS, narrate)
+    pods = Followed(cluster.api, _PODS, lambda before, after: None)
+    stage = Stage(cluster=cluster, engine=engine, runs=runs, pods=pods, story=story)
+    failures: list[str] = []
+    try:
+        await prepare(engine)
+        async with _beside(runs.run(), pods.run()):
+            await _lose(stage, archive, failures)
+            by_hand = await _finish(stage, failures)
+            metrics = await _tried(cluster.operator.metrics(), failures)
+            filed = read_archive(archive)[archived:]
+            objects = [runs.objects[name] for name in RunName if name in runs.objects]
+            seen, strays = await see_runs(engine, objects, stage.lost_at, filed)
+    finally:
+        await engine.dispose()
+    return Evidence(
+        runs=seen, stray_issues=strays, by_hand=by_hand, metrics=metrics or "", failures=tuple(failures)
+    )
+
+
+async def _lose(stage: Stage, archive: Path, failures: list[str]) -> None:
+    """Start all runs, and lose those that are to be lost, the next one when the last one has gone on."""
+    engine = stage.engine
+    async with (
+        holding(engine, RunName.KILLED, Place.AFTER_WRITE) as killed,
+        holding(engine, RunName.DRAINED, Place.IN_TOOL) as drained,
+        holding(engine, RunName.OPERATOR_AWAY, Place.IN_TOOL) as left_alone,
+    ):
+        await _start_runs(stage, archive)
+        async with asyncio.TaskGroup() as group:
+            group.create_task(_tried(run_out_of_memory(stage), failures))
+            await _tried(kill_after_write(stage, killed), failures)
+            await _tried(drain(stage, drained), failures)
+            await _tried(delete_while_operator_is_dead(stage, left_alone), failures)
+
+
+async def _start_runs(stage: Stage, archive: Path) -> None:
+    cluster = stage.cluster
+    manifests = {each["metadata"]["name"]: each for each in yaml.safe_load_all(_read(_MANIFESTS))}
+    await cluster.create(manifests.pop(RunName.DRAINED))
+    # The others keep off the node that will be drained, so that the drain is one run's loss.
+    node = (await stage.pod(RunName.DRAINED))["spec"]["nodeName"]
+    nodes = await cluster.api.request("GET", "/api/v1/nodes")
+    quiet = next(name for each in nodes["items"] if (name := each["metadata"]["name"]) != node)
+    await cluster.create(build_pinned(cluster.agent, quiet))
+    await cluster.create(build_archived(cluster.agent, quiet, archive))
+    for manifest in manifests.values():
+        await cluster.create(manifest)
+
+
+async def _finish(stage: Stage, failures: list[str]) -> ByHand | None:
+    """Wait for the end of all runs, and do meanwhile what is done by hand."""
+    cluster, story = stage.cluster, stage.story
+    async with asyncio.TaskGroup() as group:
+        ended = stage.runs.until(lambda runs: all(map(_is_over, runs.values())) or None, "all runs end")
+        group.create_task(_tried(ended, failures))
+        undisturbed = stage.runs.objects[RunName.UNDISTURBED]
+        story.done("by hand", f"triage resume of {RunName.UNDISTURBED}, and the control without the key")
+        refusing = group.create_task(_tried(refused_resume(cluster, undisturbed["status"]), failures))
+        report = undisturbed["spec"]["report"]
+        control = group.create_task(_tried(crash_without_key(cluster, report), failures))
+    refusal, issues = refusing.result(), control.result()
+    if refusal is None or issues is None:
+        return None
+    return ByHand(refusal=refusal, issues_without_key=issues)
+
+
+async def _tried(work: Awaitable[Any], failures: list[str]) -> Any:
+    """Do something; where it fails, note why and give None."""
+    try:
+        return await work
+    except (LocalClusterError, KubeletError) as error:
+        failures.append(str(error))
+        return None
+
+
+@contextlib.asynccontextmanager
+async def _beside(*work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Let endless work run beside the block."""
+    tasks = [asyncio.create_task(each) for each in work]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _is_over(run: Mapping[str, Any]) -> bool:
+    phase = (run.get("status") or {}).get("phase")
+    return phase is not None and Phase(phase).terminal
+
+
+def _clear(folder: Path, summary: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    summary.unlink(missing_ok=True)
+    (folder / "operator.log").unlink(missing_ok=True)
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
