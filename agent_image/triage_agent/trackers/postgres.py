@@ -23,11 +23,17 @@ PATIENCE_SECONDS: Final = 90.0
 _RETRY_SECONDS: Final = (0.1, 0.3, 1.0, 2.0)
 """Pauses before another attempt; the last one repeats."""
 
+# A repeat updates, and takes no number from the sequence: a gap would look like an issue that is missing.
 # Concurrent callers with one key meet at the unique index: one inserts, the others update what it committed.
 _FILE: Final = text(
-    "INSERT INTO triage.issues AS issue (key, title, body, run_id) VALUES (:key, :title, :body, :run_id)"
+    "WITH known AS ("
+    " UPDATE triage.issues SET duplicates = duplicates + 1 WHERE key = :key RETURNING number, true AS duplicate"
+    "), filed AS ("
+    " INSERT INTO triage.issues AS issue (key, title, body, run_id)"
+    " SELECT :key, :title, :body, CAST(:run_id AS uuid) WHERE NOT EXISTS (SELECT FROM known)"
     " ON CONFLICT (key) DO UPDATE SET duplicates = issue.duplicates + 1"
     " RETURNING number, duplicates > 0 AS duplicate"
+    ") SELECT number, duplicate FROM known UNION ALL SELECT number, duplicate FROM filed"
 )
 
 logger = logging.getLogger(__name__)

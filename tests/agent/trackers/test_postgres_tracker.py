@@ -50,6 +50,13 @@ async def test_the_row_names_the_run_and_counts_duplicates(database: DatabaseUrl
     assert await rows(database) == [("run-1/call-1", "Täglich läuft 🔑 ab", "Zeile 1\nZeile 2", RUN, 2)]
 
 
+async def test_a_duplicate_leaves_no_gap_in_the_numbers(database: DatabaseUrl) -> None:
+    tracker = PostgresTracker(database, run_id=RUN)
+    numbers = [(await tracker.file(key, "Title", "Body")).number for key in ("a", "a", "b", "b", "c")]
+
+    assert numbers == [1, 1, 2, 2, 3]
+
+
 async def test_it_works_as_behind_a_transaction_pooler(database: DatabaseUrl) -> None:
     pooled = DatabaseUrl.parse(database.dsn, pooler=Pooler.TRANSACTION)
     tracker = PostgresTracker(pooled, run_id=None)
