@@ -1,6 +1,7 @@
 """The operator of a local cluster: the real one, as a process that can be killed and started again."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -23,7 +24,15 @@ _IDENTITY: Final = "local"
 class LocalOperator:
     """``triage-operator run`` on one database and one API server."""
 
-    def __init__(self, *, database_url: str, kubeconfig: Path, log: Path, guard: Guard) -> None:
+    def __init__(
+        self,
+        *,
+        database_url: str,
+        kubeconfig: Path,
+        log: Path,
+        guard: Guard,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         """Prepare, and start nothing.
 
         Args:
@@ -31,6 +40,7 @@ class LocalOperator:
             kubeconfig: Of the API server.
             log: File to which it writes, one start after the other.
             guard: Ends it should we be killed.
+            settings: Further variables of its environment, which win over those set here.
         """
         self.log = log
         self.url = f"http://{HOST}:{free_port()}"
@@ -42,6 +52,7 @@ class LocalOperator:
             "TRIAGE_OPERATOR_LOG_FORMAT": "text",
             "TRIAGE_OPERATOR_SERVE_HOST": HOST,
             "TRIAGE_OPERATOR_SERVE_PORT": self.url.rpartition(":")[2],
+            **(settings or {}),
         }
         self._guard = guard
         self._process: Process | None = None
