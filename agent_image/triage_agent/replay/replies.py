@@ -19,6 +19,9 @@ from google.genai import types
 
 from triage_agent.replay.journal import StoredReply
 
+_CALLS: Final = frozenset({"function_call", "function_response"})
+_FLOAT_DIGITS: Final = 53
+_FLOAT_RANGE: Final = 1024
 _OUR_CALL_ID: Final = re.compile(r"(adk|call)-[0-9a-f]{24}-\d+")
 
 
@@ -87,7 +90,7 @@ class ReplyBook:
 
 def contents_digest(contents: Iterable[types.Content]) -> str:
     """Digest what a request says to the model, call ids left out: they differ from one asking to the next."""
-    return _digest([_without_ids(content.model_dump(mode="json", exclude_none=True)) for content in contents])
+    return _digest([_essence(content.model_dump(mode="json", exclude_none=True)) for content in contents])
 
 
 def call_id(key: str, place: int, *, brought: bool) -> str:
@@ -114,16 +117,21 @@ def _digest(values: list[Any]) -> str:
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]
 
 
-def _without_ids(value: Any) -> Any:
+def _essence(value: Any) -> Any:
     match value:
         case Mapping():
             return {
-                key: {name: item for name, item in inner.items() if name != "id"}
-                if key in ("function_call", "function_response")
-                else _without_ids(inner)
-                for key, inner in value.items()
+                key: _essence(
+                    {name: it for name, it in item.items() if name != "id"} if key in _CALLS else item
+                )
+                for key, item in value.items()
             }
         case list():
-            return [_without_ids(item) for item in value]
+            return [_essence(item) for item in value]
+        # Postgres keeps no exponent and no negative zero: what was 1e16 or -0.0 comes back as another number.
+        case float():
+            return value + 0.0
+        case int() if _FLOAT_DIGITS < value.bit_length() < _FLOAT_RANGE:
+            return float(value)
         case _:
             return value

@@ -40,9 +40,14 @@ class Trouble:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        if isinstance(error, BaseExceptionGroup):
-            for inner in error.exceptions:
-                yield from _chain(inner)
-        error = error.__cause__ or error.__context__
+    """Give an error and all that it was raised from; an error may stand in its own past."""
+    left, seen = [error], set[int]()
+    while left:
+        one = left.pop()
+        if one is None or id(one) in seen:
+            continue
+        seen.add(id(one))
+        yield one
+        left += [None if one.__suppress_context__ else one.__context__, one.__cause__]
+        if isinstance(one, BaseExceptionGroup):
+            left += one.exceptions

@@ -1,0 +1,193 @@
+"""A call that has a result is answered from the journal, and leaves behind what it left the first time."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.apps.app import App
+from google.adk.events.event import Event
+from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.long_running_tool import LongRunningFunctionTool
+from google.adk.tools.tool_context import ToolContext
+from google.genai import types
+
+from support.stage import ScriptedLlm, Stage, an_app, by_turn, call, results, say
+from triage_agent.attempt.running import open_session
+from triage_agent.replay.sessions import FencedSessionService
+from triage_contract.database.engine import open_engine
+from triage_contract.names import REPLAYED_METADATA
+from triage_contract.states import Outcome
+
+CALLED_TWICE = by_turn([call("first"), call("second")], say("Done."))
+
+
+class Tools:
+    """Two tools of which the second can be told to stay in its call for ever, once the first is journaled."""
+
+    def __init__(self, stage: Stage, result: Any = "one") -> None:
+        self.stage = stage
+        self.result = result
+        self.ran: list[str] = []
+        self.ids: list[str | None] = []
+        self.stuck = asyncio.Event()
+        self.is_stuck = True
+
+    async def first(self, tool_context: ToolContext) -> Any:
+        self.ran.append("first")
+        tool_context.state["seen"] = {"first": 1}
+        return self.result
+
+    async def second(self, tool_context: ToolContext) -> str:
+        self.ran.append("second")
+        self.ids.append(tool_context.function_call_id)
+        while self.is_stuck:
+            if ("first", "done") in [row[:2] for row in await self.stage.calls()]:
+                self.stuck.set()
+            await asyncio.sleep(0.01)
+        return "two"
+
+
+async def test_of_parallel_calls_the_finished_one_does_not_run_again(stage: Stage) -> None:
+    tools, model = Tools(stage), ScriptedLlm(script=CALLED_TWICE)
+    app = an_app(model, [tools.first, tools.second])
+    await stage.lose(app, tools.stuck)
+    assert len(await stage.stored()) == 2  # the input and the calls, no result
+    tools.is_stuck = False
+
+    assert (await stage.attempt(app)).outcome is Outcome.FINISHED
+    assert tools.ran == ["first", "second", "second"]
+    assert len(set(tools.ids)) == 1
+    assert results(model.asked[-1]) == [{"result": "one"}, {"result": "two"}]
+    assert len(model.asked) == 2
+    answered = next(event for event in stage.events if event.get_function_responses())
+    assert answered.actions.state_delta == {"seen": {"first": 1}}
+    assert REPLAYED_METADATA not in (answered.custom_metadata or {})  # the second one is new
+    assert await stage.calls() == [
+        ("first", "done", {"result": "one"}, 1),
+        ("second", "done", {"result": "two"}, 2),
+    ]
+    assert await stage.database.values("SELECT name, labels->>'tool', value FROM triage.totals") == [
+        ("duplicates_suppressed", "first", 1.0)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("result", "stored"),
+    [
+        ({"text": "a\0b\udcff"}, {"text": "a\N{REPLACEMENT CHARACTER}b\N{REPLACEMENT CHARACTER}"}),
+        ({"value": float("nan"), "other": object()}, {"value": "nan", "other": "<object>"}),
+        (["a\0"], {"result": ["a\N{REPLACEMENT CHARACTER}"]}),
+        (None, {"result": None}),
+    ],
+    ids=["characters", "objects", "list", "none"],
+)
+async def test_what_cannot_be_stored_is_stored_all_the_same(stage: Stage, result: Any, stored: Any) -> None:
+    tools, model = Tools(stage, result), ScriptedLlm(script=CALLED_TWICE)
+    app = an_app(model, [tools.first, tools.second])
+    await stage.lose(app, tools.stuck)
+    tools.is_stuck = False
+    assert (await stage.attempt(app)).outcome is Outcome.FINISHED
+    assert tools.ran == ["first", "second", "second"]
+    assert results(model.asked[-1])[0] == stored
+
+
+async def test_state_that_cannot_be_stored_is_stored_all_the_same(stage: Stage) -> None:
+    def remember(tool_context: ToolContext) -> str:
+        tool_context.state["odd"] = {"text": "\0", "object": object(), "number": float("inf")}
+        return "ok"
+
+    app = an_app(ScriptedLlm(script=by_turn(call("remember"), say("Done."))), [remember])
+    assert (await stage.attempt(app)).outcome is Outcome.FINISHED
+    ((state,),) = await stage.database.values("SELECT state FROM sessions")
+    assert isinstance(state, dict)
+    assert state["odd"]["text"] == "\N{REPLACEMENT CHARACTER}"
+
+
+async def test_an_unknown_tool_is_the_models_mistake_to_correct(stage: Stage) -> None:
+    model = ScriptedLlm(script=by_turn(call("nonsense"), say("Done.")))
+    assert (await stage.attempt(an_app(model))).outcome is Outcome.FINISHED
+    (result,) = results(model.asked[-1])
+    assert "no tool with that name" in result["error"]
+    assert await stage.calls() == []
+
+
+async def test_a_transfer_is_left_to_adk(stage: Stage) -> None:
+    transfer = by_turn(call("transfer_to_agent", agent_name="sub"))
+    sub = LlmAgent(name="sub", model=ScriptedLlm(script=by_turn(say("Done."))))
+    root = LlmAgent(name="root", model=ScriptedLlm(script=transfer), sub_agents=[sub])
+    assert (await stage.attempt(App(name="app", root_agent=root))).outcome is Outcome.FINISHED
+    assert await stage.calls() == []
+    assert [event.author for event in stage.events if event.is_final_response() and event.content] == ["sub"]
+
+
+async def test_synchronous_tools_are_journaled_too(stage: Stage) -> None:
+    def first() -> str:
+        return "one"
+
+    app = an_app(ScriptedLlm(script=by_turn(call("first"), say("Done."))), [first])
+    assert (await stage.attempt(app)).outcome is Outcome.FINISHED
+    assert await stage.calls() == [("first", "done", {"result": "one"}, 1)]
+
+
+async def test_a_tool_whose_answer_comes_later_is_not_answered_by_its_journal(stage: Stage) -> None:
+    """Its sibling was lost; the next attempt may find no answer made up for the one that waits."""
+    tools = Tools(stage)
+    asked: list[str] = []
+
+    def ask_somebody() -> None:
+        asked.append("asked")
+
+    script = by_turn([call("ask_somebody"), call("first"), call("second")], say("Done."))
+    app = an_app(
+        ScriptedLlm(script=script), [LongRunningFunctionTool(ask_somebody), tools.first, tools.second]
+    )
+    await stage.lose(app, tools.stuck)
+    tools.is_stuck = False
+    await stage.attempt(app)
+    answers = [response.name for event in stage.events for response in event.get_function_responses()]
+    assert "ask_somebody" not in answers
+    assert asked == ["asked"]
+
+
+async def test_a_call_that_waits_for_a_confirmation_runs_once_it_has_one(stage: Stage) -> None:
+    ran: list[int] = []
+
+    def delete(number: int) -> str:
+        ran.append(number)
+        return "deleted"
+
+    model = ScriptedLlm(script=by_turn(call("delete", number=4), say("Done.")))
+    app = an_app(model, [FunctionTool(delete, require_confirmation=True)])
+    assert (await stage.attempt(app)).outcome is Outcome.WAITING
+    assert [row[:2] for row in await stage.calls()] == [("delete", "gated")]
+    request = next(
+        request
+        for event in stage.events
+        for request in event.get_function_calls()
+        if request.name == "adk_request_confirmation"
+    )
+    await answer(stage, request, {"confirmed": True})
+    assert (await stage.attempt(app)).outcome is Outcome.FINISHED
+    assert ran == [4]
+    assert await stage.calls() == [("delete", "done", {"result": "deleted"}, 2)]
+
+
+async def answer(stage: Stage, request: types.FunctionCall, response: dict[str, Any]) -> None:
+    """Append a person's answer to the session, through the fence of an attempt of its own."""
+    attempt = stage.last = await stage.database.open(stage.run, observed_epoch=stage.epoch)
+    engine = open_engine(stage.database.url, application="answering", token=attempt.token)
+    service = FencedSessionService(engine, stage.database.url)
+    session = await open_session(service, stage.run.session)
+    part = types.Part(
+        function_response=types.FunctionResponse(id=request.id, name=request.name, response=response)
+    )
+    await service.append_event(
+        session,
+        Event(
+            invocation_id=stage.run.invocation_id,
+            author="user",
+            content=types.Content(role="user", parts=[part]),
+        ),
+    )
+    await engine.dispose()
