@@ -80,6 +80,8 @@ def demo(output: Path, model: str | None) -> None:
 def _gemini(model: str | None) -> Gemini | None:
     if model is None:
         return None
+    if "/" in model or ":" in model:
+        raise click.ClickException(f"model {model} is none of Gemini's, and others are not known here")
     api_key = os.environ.get(_KEY)
     if not api_key:
         raise click.ClickException(f"model {model} needs a key: set {_KEY}, or leave the scripted model")

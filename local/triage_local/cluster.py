@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import tempfile
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -43,7 +44,7 @@ SCRIPTED_MODEL: Final = "scripted"
 # What the manifests in `examples/` name.
 _EXAMPLE_IMAGE: Final = "registry.example/docs-triage:0.1.0"
 _GEMINI_URL: Final = "GOOGLE_GEMINI_BASE_URL"
-# How a model of the outside world is reached from behind a proxy.
+# By what a model of the outside world is reached from behind a proxy.
 _OUTSIDE: Final = ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR")
 _SCRIPTED_KEY: Final = "none-needed"
 
@@ -70,8 +71,9 @@ class LocalCluster:
     Nothing is left either where this process is killed. The operator watches every namespace; what agents need
     is in the namespace ``docs``: the Secrets, and the TriageAgent ``default``.
 
-    Once it has started, ``server``, ``kubelet``, ``model`` and ``operator`` are its parts, ``api`` sends
-    requests, ``folder`` is a folder that goes with it, and ``guard`` ends what else is started for it.
+    Once it has started, ``server``, ``kubelet``, ``model``, ``postgres`` and ``operator`` are its parts,
+    ``api`` sends requests, ``folder`` is a folder that goes with it, and ``guard`` ends what else is started
+    for it.
     """
 
     def __init__(
@@ -80,6 +82,7 @@ class LocalCluster:
         kubeconfig: Path | None = None,
         gemini: Gemini | None = None,
         operator_log: Path | None = None,
+        operator_settings: Mapping[str, str] | None = None,
     ) -> None:
         """Prepare, and start nothing.
 
@@ -87,9 +90,11 @@ class LocalCluster:
             kubeconfig: File to write for clients, removed at the end; None: one in the cluster's folder.
             gemini: The agents' model; None: a scripted one.
             operator_log: File for the operator's log, which stays; None: one in the cluster's folder.
+            operator_settings: Variables of its environment, beside those that it needs to find the rest.
         """
         self._chosen_kubeconfig = kubeconfig
         self._chosen_log = operator_log
+        self._operator_settings = operator_settings
         self._gemini = gemini
         self._resources = contextlib.AsyncExitStack()
         self.server = ApiServer()
@@ -109,7 +114,7 @@ class LocalCluster:
             self.guard.watch_folder(self.folder)
             # One thread, so that a start that is given up half way is closed after its end.
             thread = resources.enter_context(ThreadPoolExecutor(1, thread_name_prefix="postgres"))
-            postgres = PostgresServer(self.folder)
+            postgres = self.postgres = PostgresServer(self.folder)
             resources.callback(thread.submit, postgres.close)
             loop = asyncio.get_running_loop()
             starting = loop.run_in_executor(thread, _start_postgres, postgres)
@@ -125,6 +130,7 @@ class LocalCluster:
                 kubeconfig=self.kubeconfig,
                 log=self._chosen_log or self.folder / "operator.log",
                 guard=self.guard,
+                settings=self._operator_settings,
             )
             resources.push_async_callback(self.operator.stop)
             await self.operator.start()
@@ -160,7 +166,7 @@ class LocalCluster:
             DocsEnv.MODEL_API_KEY: key,
             **({DocsEnv.MODEL_BASE_URL: url} if url else {}),
         }
-        return {str(variable): value for variable, value in chosen.items()}
+        return {**_outside(), **{str(variable): value for variable, value in chosen.items()}}
 
     async def _start_api(self, resources: contextlib.AsyncExitStack) -> None:
         await resources.enter_async_context(self.server)
@@ -180,10 +186,7 @@ class LocalCluster:
     def _image(self) -> Image:
         """The docs-triage image: its Gemini is the scripted model, unless a real one was chosen."""
         image = python_image("triage")
-        if self._gemini is None:
-            added = {_GEMINI_URL: self.model.url}
-        else:
-            added = {name: os.environ[name] for name in _OUTSIDE if name in os.environ}
+        added = {_GEMINI_URL: self.model.url} if self._gemini is None else _outside()
         return replace(image, environment={**image.environment, **added})
 
     def _model(self) -> tuple[str, str | None]:
@@ -204,6 +207,10 @@ class LocalCluster:
         api_key = self._gemini.api_key if self._gemini else _SCRIPTED_KEY
         await self.create(build_secret(MODEL_SECRET, api_key=api_key))
         self.agent = await self.create(build_agent(*self._model()))
+
+
+def _outside() -> dict[str, str]:
+    return {name: os.environ[name] for name in _OUTSIDE if name in os.environ}
 
 
 def _start_postgres(postgres: PostgresServer) -> str:

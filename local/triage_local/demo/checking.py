@@ -48,8 +48,9 @@ def _problems(evidence: Evidence) -> Iterator[str]:
     if evidence.by_hand is not None:
         yield from _by_hand(evidence.by_hand)
     lost = Counter(cause for run in evidence.runs for cause in run.causes)
-    if (counted := counted_losses(evidence.metrics)) != lost:
-        yield f"the metrics count the losses {dict(counted)}, the runs have {dict(lost)}"
+    counted = counted_losses(evidence.metrics)
+    if counted != lost and not evidence.failures:
+        yield f"the metrics count {_shown(counted)}, the runs have {_shown(lost)}"
 
 
 def _ending(run: RunSeen) -> Iterator[str]:
@@ -87,3 +88,7 @@ def _by_hand(by_hand: ByHand) -> Iterator[str]:
         yield "a resume of a finished run was not refused"
     if by_hand.issues_without_key != 2:
         yield f"without the key the report has {by_hand.issues_without_key} issues, not the two that show its worth"
+
+
+def _shown(losses: Counter[str]) -> str:
+    return ", ".join(f"{count} {cause}" for cause, count in sorted(losses.items())) or "no losses"

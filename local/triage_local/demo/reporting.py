@@ -25,18 +25,19 @@ def print_report(console: Console, evidence: Evidence, problems: Sequence[str]) 
     console.print()
     console.print(_table(evidence.runs))
     if evidence.by_hand is not None:
-        console.print(f"A resume of a finished run is refused: {evidence.by_hand.refusal}")
+        said = evidence.by_hand.refusal
+        console.print(f"A resume of a finished run is refused: {said}", markup=False, soft_wrap=True)
         count = evidence.by_hand.issues_without_key
         console.print(f"Without the idempotency key, a crash and a resume make {count} issues of one report.")
     console.print()
     console.print("The operator's metrics, in part:")
     for line in _metrics(evidence.metrics):
-        console.print(f"  {line}", markup=False)
+        console.print(f"  {line}", markup=False, soft_wrap=True)
     console.print()
     if problems:
         console.print("Something is off:", style="bold red")
         for problem in problems:
-            console.print(f"  {problem}", style="red", markup=False)
+            console.print(f"  {problem}", style="red", markup=False, soft_wrap=True)
     else:
         console.print("Each report has exactly one issue.", style="bold green")
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,11 +53,11 @@ async def show(*, gemini: Gemini | None, folder: Path) -> int:
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = _PLAIN_WIDTH
-    summary = folder / "summary.json"
-    _clear(folder, summary)
+    summary, log = folder / "summary.json", folder / "operator.log"
+    _clear(summary, log)
     story = Story(console)
     story.done("cluster", "starts: API server, two nodes, Postgres, model, operator")
-    async with LocalCluster(gemini=gemini, operator_log=folder / "operator.log") as cluster:
+    async with LocalCluster(gemini=gemini, operator_log=log) as cluster:
         story.done("cluster", "is ready")
         evidence = await _perform(cluster, story)
     found = problems(evidence)
@@ -81,23 +81,29 @@ async def _perform(cluster: LocalCluster, story: Story) -> Evidence:
     pods = Followed(cluster.api, _PODS, lambda before, after: None)
     stage = Stage(cluster=cluster, engine=engine, runs=runs, pods=pods, story=story)
     failures: list[str] = []
+    by_hand: ByHand | None = None
     try:
         await prepare(engine)
         async with _beside(runs.run(), pods.run()):
-            await _lose(stage, archive, failures)
-            by_hand = await _finish(stage, failures)
-            metrics = await _tried(cluster.operator.metrics(), failures)
+            # What comes later stands on what came before: the first failure ends it, and what is there is shown.
+            try:
+                await _lose(stage, archive)
+                by_hand = await _finish(stage)
+                metrics = await cluster.operator.metrics()
+            except* (LocalClusterError, KubeletError) as group:
+                failures = [str(error) for error in _leaves(group)]
+                metrics = ""
             filed = read_archive(archive)[archived:]
             objects = [runs.objects[name] for name in RunName if name in runs.objects]
             seen, strays = await see_runs(engine, objects, stage.lost_at, filed)
     finally:
         await engine.dispose()
     return Evidence(
-        runs=seen, stray_issues=strays, by_hand=by_hand, metrics=metrics or "", failures=tuple(failures)
+        runs=seen, stray_issues=strays, by_hand=by_hand, metrics=metrics, failures=tuple(failures)
     )
 
 
-async def _lose(stage: Stage, archive: Path, failures: list[str]) -> None:
+async def _lose(stage: Stage, archive: Path) -> None:
     """Start all runs, and lose those that are to be lost, the next one when the last one has gone on."""
     engine = stage.engine
     async with (
@@ -107,10 +113,10 @@ async def _lose(stage: Stage, archive: Path, failures: list[str]) -> None:
     ):
         await _start_runs(stage, archive)
         async with asyncio.TaskGroup() as group:
-            group.create_task(_tried(run_out_of_memory(stage), failures))
-            await _tried(kill_after_write(stage, killed), failures)
-            await _tried(drain(stage, drained), failures)
-            await _tried(delete_while_operator_is_dead(stage, left_alone), failures)
+            group.create_task(run_out_of_memory(stage))
+            await kill_after_write(stage, killed)
+            await drain(stage, drained)
+            await delete_while_operator_is_dead(stage, left_alone)
 
 
 async def _start_runs(stage: Stage, archive: Path) -> None:
@@ -127,30 +133,26 @@ async def _start_runs(stage: Stage, archive: Path) -> None:
         await cluster.create(manifest)
 
 
-async def _finish(stage: Stage, failures: list[str]) -> ByHand | None:
+async def _finish(stage: Stage) -> ByHand:
     """Wait for the end of all runs, and do meanwhile what is done by hand."""
-    cluster, story = stage.cluster, stage.story
+    cluster = stage.cluster
+    undisturbed = stage.runs.objects[RunName.UNDISTURBED]
+    stage.story.done("by hand", "triage resume of a finished run; and a crash and a resume without a key")
     async with asyncio.TaskGroup() as group:
-        ended = stage.runs.until(lambda runs: all(map(_is_over, runs.values())) or None, "all runs end")
-        group.create_task(_tried(ended, failures))
-        undisturbed = stage.runs.objects[RunName.UNDISTURBED]
-        story.done("by hand", f"triage resume of {RunName.UNDISTURBED}, and the control without the key")
-        refusing = group.create_task(_tried(refused_resume(cluster, undisturbed["status"]), failures))
-        report = undisturbed["spec"]["report"]
-        control = group.create_task(_tried(crash_without_key(cluster, report), failures))
-    refusal, issues = refusing.result(), control.result()
-    if refusal is None or issues is None:
-        return None
-    return ByHand(refusal=refusal, issues_without_key=issues)
+        group.create_task(
+            stage.runs.until(lambda runs: all(map(_is_over, runs.values())) or None, "all runs end")
+        )
+        refusing = group.create_task(refused_resume(cluster, undisturbed["status"]))
+        crashing = group.create_task(crash_without_key(cluster, undisturbed["spec"]["report"]))
+    return ByHand(refusal=refusing.result(), issues_without_key=crashing.result())
 
 
-async def _tried(work: Awaitable[Any], failures: list[str]) -> Any:
-    """Do something; where it fails, note why and give None."""
-    try:
-        return await work
-    except (LocalClusterError, KubeletError) as error:
-        failures.append(str(error))
-        return None
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(error)
+        else:
+            yield error
 
 
 @contextlib.asynccontextmanager
@@ -170,10 +172,10 @@ def _is_over(run: Mapping[str, Any]) -> bool:
     return phase is not None and Phase(phase).terminal
 
 
-def _clear(folder: Path, summary: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    summary.unlink(missing_ok=True)
-    (folder / "operator.log").unlink(missing_ok=True)
+def _clear(*files: Path) -> None:
+    for file in files:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> str:

@@ -24,4 +24,4 @@ class Story:
     def _tell(self, run: str, what: str, style: str) -> None:
         elapsed = time.monotonic() - self._began
         line = Text.assemble((f"{elapsed:6.1f} s  ", "dim"), (f"{run:20}", "cyan"), (what, style))
-        self._console.print(line)
+        self._console.print(line, soft_wrap=True)

