@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 
 from triage_contract.states import RunState
 from triage_operator.actions import EndRun
+from triage_operator.deciding.ending import fail
 from triage_operator.reasons import Reason
 from triage_operator.settings import DecidingSettings
 from triage_operator.snapshot import Snapshot
@@ -14,12 +15,8 @@ def enforce_deadline(snapshot: Snapshot, settings: DecidingSettings) -> EndRun |
     deadline = deadline_at(snapshot, settings)
     if deadline is None or snapshot.now < deadline:
         return None
-    return EndRun(
-        reason=Reason.DEADLINE_EXCEEDED,
-        message=f"The run was not over {snapshot.run.spec.deadline_seconds} s after its creation.",
-        state=RunState.FAILED,
-        output=None,
-    )
+    seconds = snapshot.run.spec.deadline_seconds
+    return fail(Reason.DEADLINE_EXCEEDED, f"The run was not over {seconds} s after its creation.")
 
 
 def deadline_at(snapshot: Snapshot, settings: DecidingSettings) -> datetime | None:

@@ -1,10 +1,10 @@
-"""How the end of an attempt is stated."""
+"""How the ends of attempts and of failed runs are stated."""
 
 from typing import Final
 
 from triage_contract.database.rows import AttemptRow
-from triage_contract.states import Cause, Outcome
-from triage_operator.actions import EndAttempt
+from triage_contract.states import Cause, Outcome, RunState
+from triage_operator.actions import EndAttempt, EndRun
 from triage_operator.budgeting import counts
 from triage_operator.reasons import Reason
 from triage_operator.snapshot import Snapshot
@@ -48,6 +48,11 @@ def lose(snapshot: Snapshot, attempt: AttemptRow, cause: Cause | None, message: 
         reason=Reason.LOST,
         message=message,
     )
+
+
+def fail(reason: Reason, message: str) -> EndRun:
+    """End a run as failed."""
+    return EndRun(reason=reason, message=message, state=RunState.FAILED, output=None)
 
 
 def fitting_cause(attempt: AttemptRow, cause: Cause | None) -> Cause | None:

@@ -125,8 +125,13 @@ _RESUMED = "OpenAttempt after {} Resuming 256Mi"
         "EndRun failed NoProgress",
     ),
     (
-        "a cause that is not known counts while others wait for nothing",
+        "an earlier cause that is not known yet may still save it",
         a_run().attempted(_killed(), _UNKNOWN, _killed()).with_pod(a_pod().running(), epoch=2),
+        "Wait Recovering Lost until +9",
+    ),
+    (
+        "a cause that only the database explains is known",
+        a_run().resuming(maxNoProgress=0).attempted(lost(None, exit_code=84)),
         "EndRun failed NoProgress",
     ),
 )

@@ -128,6 +128,12 @@ def test_misconfigured_run_says_what_the_attempt_said() -> None:
     assert a_run().attempted(attempt).action().message == "spec.app: no module named docs"
 
 
+def test_run_that_failed_for_good_says_why() -> None:
+    action = _LOST.judged(Verdict.FAILED, sealed=True, error_message="the request is too long").action()
+
+    assert action.message == "Because. the request is too long"
+
+
 def test_missing_agent_is_named() -> None:
     action = a_run().without_agent().asking(agentRef={"name": "nightly"}).action()
 
