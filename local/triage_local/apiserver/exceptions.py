@@ -6,7 +6,7 @@ Codes, reasons and wording follow k8s.io/apimachinery/pkg/api/errors: clients te
 from collections.abc import Sequence
 from typing import ClassVar
 
-from triage_local.apiserver.field_errors import FieldError
+from triage_local.apiserver.field_errors import FieldError, quoted
 from triage_local.apiserver.objects import Json
 
 
@@ -148,7 +148,8 @@ def not_found(group: str, plural: str, name: str) -> NotFoundError:
     """The refusal for an object that is not there."""
     details = {"name": name, "group": group, "kind": plural}
     return NotFoundError(
-        f'{qualified(group, plural)} "{name}" not found', details={k: v for k, v in details.items() if v}
+        f"{qualified(group, plural)} {quoted(name)} not found",
+        details={k: v for k, v in details.items() if v},
     )
 
 
@@ -156,7 +157,8 @@ def already_exists(group: str, plural: str, name: str) -> AlreadyExistsError:
     """The refusal for a create under a taken name."""
     details = {"name": name, "group": group, "kind": plural}
     return AlreadyExistsError(
-        f'{qualified(group, plural)} "{name}" already exists', details={k: v for k, v in details.items() if v}
+        f"{qualified(group, plural)} {quoted(name)} already exists",
+        details={k: v for k, v in details.items() if v},
     )
 
 
@@ -164,7 +166,7 @@ def conflict(group: str, plural: str, name: str, why: str) -> ConflictError:
     """The refusal for a write whose precondition does not hold; ``why`` ends the sentence."""
     details = {"name": name, "group": group, "kind": plural}
     return ConflictError(
-        f'Operation cannot be fulfilled on {qualified(group, plural)} "{name}": {why}',
+        f"Operation cannot be fulfilled on {qualified(group, plural)} {quoted(name)}: {why}",
         details={k: v for k, v in details.items() if v},
     )
 
@@ -177,4 +179,4 @@ def invalid(group: str, kind: str, name: str, errors: Sequence[FieldError]) -> I
     details = {key: value for key, value in details.items() if value}
     details["causes"] = [error.cause() for error in errors]
     kind_name = f"{kind}.{group}" if group else kind
-    return InvalidError(f'{kind_name} "{name}" is invalid: {listed}', details=details)
+    return InvalidError(f"{kind_name} {quoted(name)} is invalid: {listed}", details=details)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from triage_local.apiserver.objects import Json
 
@@ -24,7 +24,36 @@ class FieldError:
         return {"reason": self.reason, "message": self.message, "field": self.path}
 
 
+_ESCAPES: Final = {
+    7: r"\a",
+    8: r"\b",
+    9: r"\t",
+    10: r"\n",
+    11: r"\v",
+    12: r"\f",
+    13: r"\r",
+    34: r"\"",
+    92: r"\\",
+}
+
+
+def quoted(text: str) -> str:
+    """Text as Go quotes it (``strconv.Quote``)."""
+    return '"' + "".join(_escaped(character) for character in text) + '"'
+
+
+def _escaped(character: str) -> str:
+    code = ord(character)
+    if code in _ESCAPES:
+        return _ESCAPES[code]
+    if character.isprintable():
+        return character
+    return f"\\x{code:02x}" if code < 0x80 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
 def _shown(value: Any) -> str:
+    if isinstance(value, str):
+        return quoted(value)
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -64,13 +64,24 @@ def metadata_errors(obj: Json, *, label_name: bool = False) -> list[FieldError]:
 def _name_errors(name: str, label_name: bool) -> list[FieldError]:
     if not name:
         return [required("metadata.name", "name or generateName is required")]
-    limit = LABEL_LENGTH if label_name else SUBDOMAIN_LENGTH
-    pattern, rule = (_LABEL_NAME, _LABEL_RULE) if label_name else (_SUBDOMAIN, _SUBDOMAIN_RULE)
+    if label_name:
+        return label_errors("metadata.name", name)
     found = []
-    if len(name) > limit:
-        found.append(invalid_value("metadata.name", name, f"must be no more than {limit} characters"))
-    if not pattern.fullmatch(name):
-        found.append(invalid_value("metadata.name", name, rule))
+    if len(name) > SUBDOMAIN_LENGTH:
+        detail = f"must be no more than {SUBDOMAIN_LENGTH} characters"
+        found.append(invalid_value("metadata.name", name, detail))
+    if not _SUBDOMAIN.fullmatch(name):
+        found.append(invalid_value("metadata.name", name, _SUBDOMAIN_RULE))
+    return found
+
+
+def label_errors(path: str, text: str) -> list[FieldError]:
+    """What keeps the text from being a DNS label, such as the name of a container."""
+    found = []
+    if len(text) > LABEL_LENGTH:
+        found.append(invalid_value(path, text, f"must be no more than {LABEL_LENGTH} characters"))
+    if not _LABEL_NAME.fullmatch(text):
+        found.append(invalid_value(path, text, _LABEL_RULE))
     return found
 
 

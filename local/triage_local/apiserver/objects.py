@@ -63,6 +63,11 @@ def with_metadata(obj: Json, **changes: Any) -> Json:
     return {**obj, "metadata": {key: value for key, value in merged.items() if value is not None}}
 
 
+def without_empty_metadata(obj: Json) -> Json:
+    """The object without metadata fields that hold nothing, such as ``labels: {}``."""
+    return with_metadata(obj, **{key: None for key, value in metadata(obj).items() if value in ({}, [], "")})
+
+
 def without_nulls(value: Any) -> Any:
     """A copy in which no mapping has a null value: to Go's decoder an absent field and null are one."""
     if isinstance(value, dict):

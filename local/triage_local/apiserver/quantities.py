@@ -27,6 +27,11 @@ _QUANTITY: Final = re.compile(
 )
 
 
+def is_quantity(text: str) -> bool:
+    """Whether the text is one."""
+    return _QUANTITY.fullmatch(text) is not None
+
+
 def amount(quantity: str | int | float) -> Decimal:
     """The number that a quantity stands for; ValueError if it is no quantity."""
     match = _QUANTITY.fullmatch(str(quantity))

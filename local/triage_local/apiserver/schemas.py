@@ -1,7 +1,6 @@
 """Structural schemas of custom resources: pruning, defaults, and the wording of what does not fit."""
 
 import copy
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -13,6 +12,7 @@ from triage_local.apiserver import field_errors
 from triage_local.apiserver.field_errors import FieldError
 from triage_local.apiserver.objects import Json, parsed_time
 
+_TEXT_RULES: Final = ("maxLength", "minLength", "pattern")
 _TYPE_META: Final = ("apiVersion", "kind", "metadata")
 
 _FORMATS = FormatChecker(formats=())
@@ -128,7 +128,24 @@ def validator(schema: Json) -> Draft4Validator:
 
 def errors_of(checker: Draft4Validator, value: Any) -> list[FieldError]:
     """What does not fit the schema, in the words of a real API server."""
-    return [worded for error in checker.iter_errors(value) for worded in _worded(error)]
+    found: list[FieldError] = []
+    text_errors: set[str] = set()
+    for error in sorted(checker.iter_errors(value), key=_rank):
+        path = dotted(list(error.absolute_path))
+        if error.validator in _TEXT_RULES:
+            # Of the rules for a text a server names the first that is broken.
+            if path in text_errors:
+                continue
+            text_errors.add(path)
+        found.append(_worded(error, path))
+    return found
+
+
+def _rank(error: ValidationError) -> int:
+    """The order in which a server names broken rules: alternatives last, those of a text as in ``_TEXT_RULES``."""
+    if error.validator in ("anyOf", "oneOf", "allOf", "not"):
+        return len(_TEXT_RULES)
+    return _TEXT_RULES.index(error.validator) if error.validator in _TEXT_RULES else -1
 
 
 def duplicates_of(schema: Json, value: Any, path: str = "") -> Iterator[FieldError]:
@@ -178,8 +195,8 @@ _WORDING: Final[dict[str, Callable[[Any], str]]] = {
 }
 
 
-def _worded(error: ValidationError) -> Iterator[FieldError]:
-    path, rule = dotted(list(error.absolute_path)), error.validator
+def _worded(error: ValidationError, path: str) -> FieldError:
+    rule = error.validator
     value: Any = error.instance
     limit: Any = error.validator_value
     schema: Any = error.schema
@@ -187,32 +204,32 @@ def _worded(error: ValidationError) -> Iterator[FieldError]:
         case "required":
             missing = re.match(r"'(.*)' is a required property$", error.message)
             assert missing is not None
-            yield field_errors.required(f"{path}.{missing[1]}" if path else missing[1])
+            return field_errors.required(f"{path}.{missing[1]}" if path else missing[1])
         case "type":
             wanted = [kind for kind in (limit if isinstance(limit, list) else [limit]) if kind != "null"]
             found = kind_of(value)
             detail = f'{path} in body must be of type {",".join(wanted)}: "{found}"'
-            yield field_errors.wrong_type(path, found, detail)
+            return field_errors.wrong_type(path, found, detail)
         case "enum":
-            yield field_errors.unsupported(path, value, [item for item in limit if item is not None])
+            return field_errors.unsupported(path, value, [item for item in limit if item is not None])
         case "maxLength":
-            yield field_errors.too_long(path, limit)
+            return field_errors.too_long(path, limit)
         case "maxItems" | "maxProperties":
-            yield field_errors.too_many(path, len(value), limit)
+            return field_errors.too_many(path, len(value), limit)
         case "minimum" | "maximum":
             side = "greater" if rule == "minimum" else "less"
             exclusive = schema.get(f"exclusive{str(rule).capitalize()}")
             bound = f"should be {side} than {'' if exclusive else 'or equal to '}{limit}"
-            yield field_errors.invalid_value(path, value, f"{path} in body {bound}")
+            return field_errors.invalid_value(path, value, f"{path} in body {bound}")
         case "format":
-            yield field_errors.invalid_value(
-                path, value, f"{path} in body must be of type {limit}: {json.dumps(value)}"
+            return field_errors.invalid_value(
+                path, value, f"{path} in body must be of type {limit}: {field_errors.quoted(str(value))}"
+            )
+        case "anyOf" | "oneOf" | "allOf" | "not":
+            # The server names no field for these, only in the sentence.
+            return field_errors.invalid_value(
+                "<nil>", "", f"{field_errors.quoted(path)} {_WORDING[rule](limit)}"
             )
         case _:
             words = _WORDING.get(str(rule), lambda _: error.message)(limit)
-            in_body = (
-                f'"{path}" {words}'
-                if str(rule).endswith("Of") or rule == "not"
-                else f"{path} in body {words}"
-            )
-            yield field_errors.invalid_value(path, value, in_body)
+            return field_errors.invalid_value(path, value, f"{path} in body {words}")

@@ -6,6 +6,7 @@ from typing import Any, Final
 from kubernetes.aio import client
 
 from triage_local.apiserver.objects import Json
+from triage_local.apiserver.quantities import is_quantity
 
 _QUANTITIES: Final = ("allocatable", "capacity", "limits", "overhead", "requests")
 """Mappings whose values may be numbers although they are kept as text."""
@@ -38,7 +39,7 @@ def schema_of(model: str) -> Json:
     known: dict[str, Json] = {}
 
     def converted(node: Any, field: str = "") -> Json:
-        if node is True or not node:
+        if node is True or not {"$ref", "anyOf", "type"} & set(node):
             return {"x-kubernetes-preserve-unknown-fields": True}
         if "$ref" in node:
             name = node["$ref"].rpartition("/")[2]
@@ -48,7 +49,10 @@ def schema_of(model: str) -> Json:
             return known[name]
         if "anyOf" in node:
             choices = [converted(choice, field) for choice in node["anyOf"] if choice.get("type") != "null"]
-            return choices[0] if len(choices) == 1 else {"type": [choice["type"] for choice in choices]}
+            if len(choices) == 1:
+                return choices[0]
+            kinds = [choice["type"] for choice in choices]
+            return {"type": kinds, "x-kubernetes-preserve-unknown-fields": True}
         result: Json = {key: node[key] for key in ("type",) if key in node}
         if "items" in node:
             result["items"] = converted(node["items"])
@@ -56,9 +60,7 @@ def schema_of(model: str) -> Json:
             result["properties"] = {name: converted(item, name) for name, item in node["properties"].items()}
         elif node.get("type") == "object":
             result["additionalProperties"] = (
-                {"type": ["string", "number"]}
-                if field in _QUANTITIES
-                else converted(node["additionalProperties"])
+                {"format": "quantity"} if field in _QUANTITIES else converted(node["additionalProperties"])
             )
         return result
 
@@ -67,6 +69,12 @@ def schema_of(model: str) -> Json:
 
 def check_types(schema: Json, value: Any, path: str = "") -> None:
     """Raise MisfitError for the first value whose type is not its field's."""
+    if schema.get("format") == "quantity":
+        if isinstance(value, bool) or not isinstance(value, int | float | str) or not is_quantity(str(value)):
+            raise MisfitError(
+                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+            )
+        return
     kinds = schema.get("type")
     if kinds is None:
         return

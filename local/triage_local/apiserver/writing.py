@@ -9,7 +9,6 @@ from triage_local.apiserver import exceptions
 from triage_local.apiserver.deleting import DeleteOptions, check_preconditions, marked
 from triage_local.apiserver.exceptions import BadRequestError, ForbiddenError
 from triage_local.apiserver.field_errors import FieldError, forbidden, invalid_value
-from triage_local.apiserver.naming import metadata_errors
 from triage_local.apiserver.objects import (
     Json,
     generated_name,
@@ -83,7 +82,6 @@ class Writer:
         if resource.strategy.has_generation:
             meta["generation"] = 1
         named = resource.taken({**obj, "metadata": meta})
-        self._refuse(resource, named, metadata_errors(named, label_name=resource.strategy.label_name))
         created = resource.strategy.created(named)
         self._refuse(resource, created, resource.strategy.errors(created, None))
         if self._store.get(resource.table, (namespace_of(created), name_of(created))) is not None:
@@ -120,11 +118,7 @@ class Writer:
             if strategy.has_status:
                 new = taking_status_from(old, new)
             new = strategy.updated(new, old)
-            errors = [
-                *metadata_errors(new, label_name=resource.strategy.label_name),
-                *_finalizer_errors(new, old),
-            ]
-            errors += strategy.errors(new, old)
+            errors = [*_finalizer_errors(new, old), *strategy.errors(new, old)]
         self._refuse(resource, new, errors)
         if strategy.has_generation and _generation_part(new, strategy.has_status) != _generation_part(
             old, strategy.has_status

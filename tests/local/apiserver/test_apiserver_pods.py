@@ -38,6 +38,11 @@ async def test_a_limit_is_also_the_request(rest: Rest, pods: str) -> None:
             {"containers": [{"name": "a", "image": "i"}, {"name": "a", "image": "i"}]},
             ("FieldValueDuplicate", "spec.containers[1].name"),
         ),
+        ({"containers": [{"name": "A_b", "image": "i"}]}, ("FieldValueInvalid", "spec.containers[0].name")),
+        (
+            {"containers": [{"name": "a", "image": "i", "env": [{"name": "A=B"}]}]},
+            ("FieldValueInvalid", "spec.containers[0].env[0].name"),
+        ),
         ({"restartPolicy": "Sometimes"}, ("FieldValueNotSupported", "spec.restartPolicy")),
     ],
 )

@@ -1,7 +1,8 @@
 """The behaviour that resources share; a resource with ways of its own overrides parts of it."""
 
 from triage_local.apiserver.field_errors import FieldError
-from triage_local.apiserver.objects import Json, without_nulls
+from triage_local.apiserver.naming import metadata_errors
+from triage_local.apiserver.objects import Json, without_empty_metadata, without_nulls
 from triage_local.apiserver.schemas import pruned
 from triage_local.apiserver.typed_schemas import check_types, schema_of
 
@@ -36,7 +37,8 @@ class Strategy:
             return value, []
         schema = schema_of(self._model)
         check_types(schema, value)
-        return pruned(schema, value, root=False)
+        typed, unknown = pruned(schema, value, root=False)
+        return without_empty_metadata(typed), unknown
 
     def created(self, obj: Json) -> Json:
         """The new object with its defaults and its first status."""
@@ -48,7 +50,7 @@ class Strategy:
 
     def errors(self, new: Json, old: Json | None) -> list[FieldError]:
         """What is wrong with the object; ``old`` is None when it is being created."""
-        return []
+        return metadata_errors(new, label_name=self.label_name)
 
     def status_errors(self, new: Json, old: Json) -> list[FieldError]:
         """What is wrong with an object whose status is being written."""

@@ -4,8 +4,9 @@ from typing import Final
 
 from triage_local.apiserver import cel_rules, schemas
 from triage_local.apiserver.field_errors import FieldError
-from triage_local.apiserver.objects import Json
+from triage_local.apiserver.objects import Json, metadata, without_empty_metadata, without_nulls
 from triage_local.apiserver.strategies.base import Strategy
+from triage_local.apiserver.typed_schemas import check_types, schema_of
 
 _NOT_CHECKED: Final = FieldError(
     path="<nil>",
@@ -13,6 +14,7 @@ _NOT_CHECKED: Final = FieldError(
     message="Invalid value: null: some validation rules were not checked because the object was invalid; "
     "correct the existing errors to complete validation",
 )
+_METADATA_MODEL: Final = "V1ObjectMeta"
 _BLOCKING: Final = frozenset(
     {
         "FieldValueNotSupported",
@@ -37,9 +39,15 @@ class CustomStrategy(Strategy):
         self._rules = cel_rules.compiled(schema)
 
     def decoded(self, obj: Json) -> tuple[Json, list[str]]:
-        """The object pruned, with defaults."""
-        value, unknown = schemas.pruned(self._schema, obj)
-        return schemas.defaulted(self._schema, value), unknown
+        """The object pruned, with defaults. Raises MisfitError for metadata of another type."""
+        bare = {**obj, "metadata": without_nulls(metadata(obj))}
+        check_types(schema_of(_METADATA_MODEL), bare["metadata"], "ObjectMeta")
+        value, unknown = schemas.pruned(self._schema, bare)
+        meta, unknown_meta = schemas.pruned(
+            schema_of(_METADATA_MODEL), bare["metadata"], path="metadata", root=False
+        )
+        known = without_empty_metadata({**value, "metadata": meta})
+        return schemas.defaulted(self._schema, known), unknown + unknown_meta
 
     def created(self, obj: Json) -> Json:
         """Without a status, where that is written through its subresource only."""
@@ -47,7 +55,8 @@ class CustomStrategy(Strategy):
 
     def errors(self, new: Json, old: Json | None) -> list[FieldError]:
         """What breaks the schema, else which rules are broken."""
-        found = [*schemas.errors_of(self._checker, new), *schemas.duplicates_of(self._schema, new)]
+        found = super().errors(new, old)
+        found += [*schemas.errors_of(self._checker, new), *schemas.duplicates_of(self._schema, new)]
         if self._rules.empty:
             return found
         if any(error.reason in _BLOCKING for error in found):

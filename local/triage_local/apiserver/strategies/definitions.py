@@ -20,7 +20,7 @@ class DefinitionStrategy(Strategy):
     """A definition is accepted and established at once, where a real server takes some milliseconds."""
 
     def __init__(self) -> None:
-        super().__init__(has_status=True, has_generation=True)
+        super().__init__(model="V1CustomResourceDefinition", has_status=True, has_generation=True)
 
     def created(self, obj: Json) -> Json:
         """With all names, the finalizer that waits for its objects, and the status of one that is served."""
@@ -57,7 +57,8 @@ class DefinitionStrategy(Strategy):
         """Missing names, changed identity, schemas that are not structural, rules that do not compile."""
         spec = new.get("spec") or {}
         names = spec.get("names") or {}
-        found = [
+        found = super().errors(new, old)
+        found += [
             required(f"spec.{field}")
             for field in ("group", "scope", "names", "versions")
             if not spec.get(field)

@@ -1,5 +1,6 @@
 """Pods: defaults, what may change once a pod exists, quality of service, graceful deletion."""
 
+import re
 from typing import Any, Final
 
 from triage_local.apiserver.field_errors import (
@@ -10,6 +11,7 @@ from triage_local.apiserver.field_errors import (
     required,
     unsupported,
 )
+from triage_local.apiserver.naming import label_errors
 from triage_local.apiserver.objects import Json
 from triage_local.apiserver.quantities import amount
 from triage_local.apiserver.strategies.base import Strategy
@@ -20,6 +22,10 @@ TOLERATION_SECONDS: Final = 300
 TERMINAL_PHASES: Final = ("Succeeded", "Failed")
 RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 
+_VARIABLE_NAME: Final = re.compile(r"[ -<>-~]+")
+_VARIABLE_RULE: Final = (
+    "a valid environment variable name must consist only of printable ASCII characters other than '='"
+)
 _CHANGE_FORBIDDEN: Final = (
     "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,"
     "`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),"
@@ -50,8 +56,8 @@ class PodStrategy(Strategy):
         if old is not None:
             if _fixed(spec, old["spec"]) != _fixed(old["spec"], old["spec"]):
                 return [forbidden("spec", _CHANGE_FORBIDDEN)]
-            return []
-        found = _container_errors(spec.get("containers") or [])
+            return super().errors(new, old)
+        found = super().errors(new, old) + _container_errors(spec.get("containers") or [])
         if spec["restartPolicy"] not in RESTART_POLICIES:
             found.append(unsupported("spec.restartPolicy", spec["restartPolicy"], RESTART_POLICIES))
         return found
@@ -146,12 +152,17 @@ def _container_errors(containers: list[Json]) -> list[FieldError]:
             found.append(required(f"{path}.name"))
         elif name in names:
             found.append(duplicate(f"{path}.name", name))
+        else:
+            found.extend(label_errors(f"{path}.name", name))
         names.add(name)
         if not container.get("image"):
             found.append(required(f"{path}.image"))
         for index, variable in enumerate(container.get("env") or []):
-            if not variable.get("name"):
+            variable_name = variable.get("name") or ""
+            if not variable_name:
                 found.append(required(f"{path}.env[{index}].name"))
+            elif not _VARIABLE_NAME.fullmatch(variable_name):
+                found.append(invalid_value(f"{path}.env[{index}].name", variable_name, _VARIABLE_RULE))
         found.extend(_resource_errors(f"{path}.resources", container["resources"]))
     return found
 
