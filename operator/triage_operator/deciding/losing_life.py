@@ -71,7 +71,8 @@ def _heartbeat_due_at(snapshot: Snapshot, attempt: AttemptRow, settings: Decidin
 
 
 def _heartbeat_at(attempt: AttemptRow) -> datetime:
-    return attempt.heartbeat_at or attempt.claimed_at or attempt.created_at
+    # The claim is the first heartbeat.
+    return attempt.heartbeat_at or attempt.created_at
 
 
 def _is_near_limit(attempt: AttemptRow, settings: DecidingSettings) -> bool:

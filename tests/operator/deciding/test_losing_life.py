@@ -27,6 +27,24 @@ def _beating(seconds_ago: float, used_mebibytes: int = 100, **fields: object) ->
         "Wait Running Running",
     ),
     (
+        "a heartbeat that was the last before the lock came free is none since",
+        _beating(0.5).with_lock_free_for(0.5),
+        "EndAttempt 101 lost - Lost counted",
+    ),
+    (
+        "an attempt without a memory limit is not near it",
+        _beating(1, memory_limit_bytes=None).with_lock_free_for(0.5),
+        "EndAttempt 101 lost - Lost counted",
+    ),
+    (
+        "an attempt that has not told its memory is not near its limit",
+        a_run()
+        .attempted(an_attempt(memory_used_bytes=None))
+        .with_pod(a_pod().running())
+        .with_lock_free_for(0.5),
+        "EndAttempt 101 lost - Lost counted",
+    ),
+    (
         "near the memory limit the kubelet has its say first",
         _beating(1, used_mebibytes=218).with_lock_free_for(0.5),
         "Wait Running Running until +2",
@@ -50,6 +68,11 @@ def _beating(seconds_ago: float, used_mebibytes: int = 100, **fields: object) ->
         "an old heartbeat whose lock is held is a process that hangs",
         _beating(15),
         "EndAttempt 101 lost unresponsive Lost counted",
+    ),
+    (
+        "an old heartbeat while the pod is being deleted has the deletion's cause",
+        _beating(15).with_pod(a_pod().running().evicted()),
+        "EndAttempt 101 lost drain Lost",
     ),
     ("a heartbeat that is a little late", _beating(14.9), "Wait Running Running"),
     (

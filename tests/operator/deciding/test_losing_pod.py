@@ -91,12 +91,12 @@ _GONE = a_run().attempted(an_attempt())
     ),
     (
         "a deletion whose grace period is over is a loss although the process still runs",
-        at_work().with_pod(a_pod().running().deleted(ago(33))),
+        at_work().with_pod(a_pod().running().deleted(ago(32))),
         "EndAttempt 101 lost deleted Lost",
     ),
     (
         "a drain whose grace period is over is a loss although the process still runs",
-        at_work().with_pod(a_pod().running().evicted(ago(33))),
+        at_work().with_pod(a_pod().running().evicted(ago(32))),
         "EndAttempt 101 lost drain Lost",
     ),
     ("gone unseen has vanished", _GONE, "EndAttempt 101 lost vanished Lost"),

@@ -60,6 +60,11 @@ def _starting(pod: PodBuilder, created: float = 300) -> Scenario:
         "Wait Pending Pending until +119",
     ),
     (
+        "a pod that is being deleted is not late but leaving",
+        _starting(a_pod().running(ago(500)).deleted()).asking(startDeadlineSeconds=60),
+        "Wait Pending HandingOff until +32",
+    ),
+    (
         "a process that never claims hangs, and the next attempt may do better",
         _starting(a_pod().running(ago(120))),
         "EndAttempt 101 lost unresponsive Lost counted",
