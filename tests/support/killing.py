@@ -19,7 +19,7 @@ from triage_contract.database.fence import OpenedAttempt
 from triage_contract.database.rows import RunRow
 from triage_contract.names import AttemptEnv, DocsEnv
 
-Step = Literal["append_event", "begin_call", "end_call", "store_reply", "effect"]
+Step = Literal["claim", "append_event", "begin_call", "end_call", "store_reply", "effect"]
 
 CONTEXT = multiprocessing.get_context("forkserver")
 # Everything that an agent process imports sooner or later. The server does not have the path of the tests.
@@ -132,6 +132,7 @@ def _wrap(at: At) -> None:
     from triage_agent.trackers.postgres import PostgresTracker
 
     owner, name = {
+        "claim": (AttemptRecord, "claim"),
         "append_event": (FencedSessionService, "append_event"),
         "begin_call": (AttemptRecord, "begin_call"),
         "end_call": (AttemptRecord, "end_call"),

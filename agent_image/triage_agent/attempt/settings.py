@@ -43,13 +43,13 @@ class AttemptSettings:
         reader = _Reader(environment)
         return cls(
             run_id=reader.uuid(AttemptEnv.RUN_ID),
-            epoch=reader.integer(AttemptEnv.EPOCH),
+            epoch=reader.integer(AttemptEnv.EPOCH, minimum=1),
             token=reader.text(AttemptEnv.TOKEN),
             database=reader.database(),
             app=reader.text(AttemptEnv.APP),
             tools=reader.tools(AttemptEnv.TOOLS),
             grace_seconds=reader.number(AttemptEnv.GRACE_SECONDS, default=30.0),
-            heartbeat_seconds=reader.number(AttemptEnv.HEARTBEAT_SECONDS, default=2.0),
+            heartbeat_seconds=reader.number(AttemptEnv.HEARTBEAT_SECONDS, default=2.0, minimum=0.1),
             memory_limit_bytes=reader.integer(AttemptEnv.MEMORY_LIMIT_BYTES, default=0) or None,
             termination_log=termination_log(environment),
         )
@@ -71,7 +71,7 @@ class _Reader:
         except ValueError:
             raise ConfigurationError(f"{name} is not a UUID") from None
 
-    def number(self, name: AttemptEnv, default: float | None = None) -> float:
+    def number(self, name: AttemptEnv, default: float | None = None, minimum: float = 0.0) -> float:
         value = self.environment.get(name, "") if default is not None else self.text(name)
         if not value and default is not None:
             return default
@@ -79,12 +79,12 @@ class _Reader:
             number = float(value)
         except ValueError:
             raise ConfigurationError(f"{name} is {value!r}, not a number") from None
-        if not 0 <= number < float("inf"):
-            raise ConfigurationError(f"{name} is {value!r}, not a finite number of at least 0")
+        if not minimum <= number < float("inf"):
+            raise ConfigurationError(f"{name} is {value!r}, not a finite number of at least {minimum:g}")
         return number
 
-    def integer(self, name: AttemptEnv, default: int | None = None) -> int:
-        number = self.number(name, default)
+    def integer(self, name: AttemptEnv, default: int | None = None, minimum: int = 0) -> int:
+        number = self.number(name, default, minimum)
         if number != int(number):
             raise ConfigurationError(f"{name} is {number}, not an integer")
         return int(number)

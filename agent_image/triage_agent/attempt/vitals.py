@@ -92,9 +92,13 @@ class Vitals(threading.Thread):
 
     async def _live(self) -> None:
         connection = await self._connect()
-        serial = await self._find(connection)
-        if not await self._lock(connection, serial):
-            raise AlreadyClaimedError(f"another process of attempt {self._settings.epoch} is alive")
+        try:
+            serial = await self._find(connection)
+            if not await self._lock(connection, serial):
+                raise AlreadyClaimedError(f"another process of attempt {self._settings.epoch} is alive")
+        except TriageError:
+            await _close(connection)
+            raise
         self._serial.set_result(serial)
         while True:
             try:

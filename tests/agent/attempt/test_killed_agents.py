@@ -4,7 +4,6 @@ import asyncio
 import os
 import signal
 from collections import Counter
-from collections.abc import AsyncIterator
 from itertools import product
 
 import pytest
@@ -29,17 +28,6 @@ PLACES = [
     ),
     At(when="after", step="effect", nth=1),
 ]
-
-
-@pytest.fixture
-async def model() -> AsyncIterator[ScriptedModel]:
-    async with ScriptedModel() as model:
-        yield model
-
-
-@pytest.fixture
-def agent(database: Database, model: ScriptedModel) -> Agent:
-    return Agent(database=database, model_url=model.url)
 
 
 async def assert_done_once(database: Database, run: RunRow) -> None:
