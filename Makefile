@@ -4,9 +4,10 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-# Set PYTHON to choose one; otherwise the first of these that is there.
-PYTHON ?= $(shell command -v python3.13 || command -v python3.12 || command -v python3.11 || command -v python3)
+# Set PYTHON to choose one; otherwise the newest that fits is taken.
+export PYTHON
 UV := .tools/bin/uv
+SYNC := $(UV) sync --quiet --frozen --python .tools/bin/python
 RUN := .venv/bin
 
 export UV_PYTHON_DOWNLOADS := never
@@ -47,15 +48,15 @@ clean: ## Remove everything that these targets made
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .tools/bin/uv: hack/uv.txt
-	@hack/bootstrap "$(PYTHON)"
+	@hack/bootstrap
 	@touch $@
 
 # The demo and the local cluster need no test tools.
 .venv/.synced: uv.lock pyproject.toml | $(UV)
 	@[ -e .venv/.synced-dev ] && $(MAKE) --no-print-directory .venv/.synced-dev \
-		|| $(UV) sync --quiet --frozen --python "$(PYTHON)" --extra operator --extra agent --extra local
+		|| $(SYNC) --extra operator --extra agent --extra local
 	@touch $@
 
 .venv/.synced-dev: uv.lock pyproject.toml | $(UV)
-	@$(UV) sync --quiet --frozen --python "$(PYTHON)" --all-extras --group dev
+	@$(SYNC) --all-extras --group dev
 	@touch $@ .venv/.synced
