@@ -7,15 +7,16 @@ import signal
 import sys
 from collections.abc import Coroutine
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
-from triage_local.cluster import Gemini
+# The rest takes a second to import: the commands do that, so that help comes at once.
 from triage_local.exceptions import LocalClusterError
-from triage_local.kubelet import KubeletError
-from triage_local.playing import play
-from triage_local.postgres import PostgresError
+from triage_local.postgres.exceptions import PostgresError
+
+if TYPE_CHECKING:
+    from triage_local.cluster import Gemini
 
 INTERRUPTED: Final = 130
 """Exit status after Ctrl-C or SIGTERM, as of a shell command that SIGINT ended."""
@@ -51,6 +52,8 @@ def up(kubeconfig: Path | None, model: str | None) -> None:
     """Start a local cluster with the operator in it, and keep it until Ctrl-C."""
     if kubeconfig is not None and kubeconfig.exists():
         raise click.ClickException(f"{kubeconfig} exists: name a file that does not")
+    from triage_local.playing import play
+
     _run(play(kubeconfig=kubeconfig, gemini=_gemini(model)))
 
 
@@ -71,13 +74,12 @@ def demo(output: Path, model: str | None) -> None:
     resumed by hand, which is refused, and a run without an idempotency key shows the duplicate that the others do
     not have. The exit status is 1 if anything is not as it should be.
     """
-    # Loaded only here: the rest of the command needs neither the database driver nor tables.
     from triage_local.demo import show
 
     _run(show(gemini=_gemini(model), folder=output))
 
 
-def _gemini(model: str | None) -> Gemini | None:
+def _gemini(model: str | None) -> "Gemini | None":
     if model is None:
         return None
     if "/" in model or ":" in model:
@@ -85,11 +87,15 @@ def _gemini(model: str | None) -> Gemini | None:
     api_key = os.environ.get(_KEY)
     if not api_key:
         raise click.ClickException(f"model {model} needs a key: set {_KEY}, or leave the scripted model")
+    from triage_local.cluster import Gemini
+
     return Gemini(name=model, api_key=api_key)
 
 
 def _run(work: Coroutine[None, None, int]) -> None:
     """Do the work of a command, until its end or a signal, and exit with what it gives."""
+    from triage_local.kubelet import KubeletError
+
     # What the cluster's parts have to say is in its log files; here are only problems.
     logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
     try:
