@@ -49,6 +49,7 @@ _SET_UP: Final = (
     f" WHEN (NEW.tool = 'file_issue' AND NEW.state = 'done') EXECUTE FUNCTION demo.hold('{Place.AFTER_WRITE}')",
 )
 _ADD: Final = text("INSERT INTO demo.holds (run, place) VALUES (:run, :place) RETURNING number")
+_REMOVE: Final = text("DELETE FROM demo.holds WHERE number = :number")
 _LOCK: Final = text("SELECT pg_advisory_lock(:class, :number)")
 _UNLOCK_ALL: Final = text("SELECT pg_advisory_unlock_all()")
 _WAITERS: Final = (
@@ -78,6 +79,7 @@ async def holding(engine: AsyncEngine, run: str, place: Place) -> AsyncIterator[
         try:
             yield Hold(engine, connection, lock, f"{run} comes to its {place.value} hold")
         finally:
+            await connection.execute(_REMOVE, lock)
             # It goes back to a pool, which would keep its lock.
             await connection.execute(_UNLOCK_ALL)
 
