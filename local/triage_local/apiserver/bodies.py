@@ -8,7 +8,8 @@ from aiohttp import web
 
 from triage_local.apiserver import protobuf
 from triage_local.apiserver.exceptions import BadRequestError, TooLargeError
-from triage_local.apiserver.objects import Json
+from triage_local.apiserver.objects import Json, without_nulls
+from triage_local.apiserver.typed_schemas import MisfitError, check_types, schema_of
 
 
 async def read_body(request: web.Request) -> Any:
@@ -30,11 +31,21 @@ async def read_body(request: web.Request) -> Any:
         raise BadRequestError(f"the body is not valid: {error}") from error
 
 
-async def read_object(request: web.Request) -> Json:
-    """The body as an object; an empty one if there is no body. Raises an ApiError for any other body."""
+async def read_object(request: web.Request, model: str | None = None) -> Json:
+    """The body as an object; an empty one if there is no body. Raises an ApiError for any other body.
+
+    ``model``: name of the official client's model that the types of its fields have to fit.
+    """
     value = await read_body(request)
     if value is None:
         return {}
     if not isinstance(value, dict):
         raise BadRequestError("the body must be an object")
-    return value
+    if model is None:
+        return value
+    fields: Json = without_nulls(value)
+    try:
+        check_types(schema_of(model), fields)
+    except MisfitError as error:
+        raise BadRequestError(str(error)) from error
+    return fields

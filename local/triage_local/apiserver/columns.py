@@ -30,11 +30,14 @@ class Column:
         }
 
 
-def age(text: str | None) -> str:
-    """How long ago a time was, as kubectl abbreviates it (k8s.io/apimachinery/pkg/util/duration)."""
+def age(text: str | None, now: datetime | None = None) -> str:
+    """How long before ``now`` (None: this moment) a time was, as kubectl abbreviates it.
+
+    The steps are those of k8s.io/apimachinery/pkg/util/duration.
+    """
     if not text:
         return "<unknown>"
-    seconds = int((datetime.now(UTC) - parsed_time(text)).total_seconds())
+    seconds = int(((now or datetime.now(UTC)) - parsed_time(text)).total_seconds())
     if seconds < -1:
         return "<invalid>"
     seconds = max(seconds, 0)

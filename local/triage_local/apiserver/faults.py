@@ -29,8 +29,9 @@ _REFUSALS: Final[dict[int, type[ApiError]]] = {
 class Answer:
     """What the next ``left`` requests that match get: a delay, a refusal, or one after the other.
 
-    ``method`` and ``target`` are regular expressions, searched in the method and in path and query.
-    ``status`` None: the request is answered as ever, after the delay. ValueError: no such refusal.
+    ``method`` and ``target`` are regular expressions, searched in the method and in path and query. ``status``
+    None: no refusal. ``applied``: the request takes effect before the delay, and only its answer is late, or lost
+    in the refusal; not for watches. ValueError: no such refusal, no such expression, or none left.
     """
 
     method: str = ""
@@ -39,12 +40,18 @@ class Answer:
     left: int = 1
     retry_after_seconds: int | None = None
     delay_seconds: float = 0.0
+    applied: bool = False
 
     def __post_init__(self) -> None:
         if self.status is not None and self.status not in _REFUSALS:
             raise ValueError(f"status {self.status} is none of {sorted(_REFUSALS)}")
         if self.left < 1:
             raise ValueError("left must be at least 1")
+        for expression in (self.method, self.target):
+            try:
+                re.compile(expression)
+            except re.error as error:
+                raise ValueError(f"no regular expression: {expression!r}: {error}") from error
 
     def matches(self, method: str, target: str) -> bool:
         """Whether a request gets this answer."""

@@ -93,6 +93,8 @@ class ResourceHandler:
             except CutError:
                 if request.transport is not None:
                     request.transport.abort()
+            except ConnectionResetError:
+                pass  # The client is gone, and with it the watch.
         return response
 
     async def _create(self, target: Target, request: web.Request) -> web.StreamResponse:
@@ -136,14 +138,14 @@ class ResourceHandler:
         return rendering.one(resource, updated, request, warnings=asked.warnings)
 
     async def _delete(self, target: Target, request: web.Request) -> web.StreamResponse:
-        asked = options.delete_options(request.query, await read_object(request))
+        asked = options.delete_options(request.query, await read_object(request, "V1DeleteOptions"))
         obj, gone = self._writer.delete(target.resource, target.key, asked)
         if gone and not target.resource.strategy.graceful:
             return rendering.deleted(target.resource, obj)
         return rendering.one(target.resource, obj, request)
 
     async def _delete_all(self, target: Target, request: web.Request) -> web.StreamResponse:
-        asked = options.delete_options(request.query, await read_object(request))
+        asked = options.delete_options(request.query, await read_object(request, "V1DeleteOptions"))
         listing = options.list_options(request.query, target.resource)
         objects, list_metadata = listed(self._store, target.resource, target.namespace, listing)
         for obj in objects:

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from triage_local.apiserver.field_errors import FieldError, forbidden, invalid_value, required
+from triage_local.apiserver.field_errors import FieldError, invalid_value, required
 from triage_local.apiserver.objects import Json, metadata
 
 SUBDOMAIN_LENGTH: Final = 253
@@ -108,15 +108,20 @@ def _value_errors(value: str) -> list[FieldError]:
 
 
 def _owner_errors(owners: list[Json]) -> list[FieldError]:
-    found = []
-    for place, owner in enumerate(owners):
-        path = f"metadata.ownerReferences[{place}]"
-        for field in ("apiVersion", "kind", "name", "uid"):
-            if not owner.get(field):
-                found.append(
-                    invalid_value(f"{path}.{field}", owner.get(field, ""), f"{field} must not be empty")
-                )
-    if sum(bool(owner.get("controller")) for owner in owners) > 1:
-        detail = "Only one reference can have Controller set to true"
-        found.append(forbidden("metadata.ownerReferences", detail))
+    path = "metadata.ownerReferences"
+    wording = {"apiVersion": "version must not be empty"}
+    found = [
+        invalid_value(f"{path}.{field}", "", wording.get(field, "must not be empty"))
+        for owner in owners
+        for field in ("apiVersion", "kind", "name", "uid")
+        if not owner.get(field)
+    ]
+    controllers = [owner for owner in owners if owner.get("controller")]
+    if len(controllers) > 1:
+        detail = (
+            'Only one reference can have Controller set to true. Found "true" in references for '
+            f"{controllers[0].get('kind')}/{controllers[0].get('name')} and "
+            f"{controllers[1].get('kind')}/{controllers[1].get('name')}"
+        )
+        found.append(invalid_value(path, owners, detail))
     return found

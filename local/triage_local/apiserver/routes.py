@@ -77,12 +77,14 @@ def _refusing(handler: _Handler, faults: Faults) -> _Handler:
     async def handled(request: web.Request) -> web.StreamResponse:
         try:
             fault = faults.next_answer(request.method, request.path_qs)
-            if fault is not None:
-                await asyncio.sleep(fault.delay_seconds)
-                refusal = fault.refusal()
-                if refusal is not None:
-                    raise refusal
-            return await handler(request)
+            if fault is None:
+                return await handler(request)
+            answer = await handler(request) if fault.applied else None
+            await asyncio.sleep(fault.delay_seconds)
+            refusal = fault.refusal()
+            if refusal is not None:
+                raise refusal
+            return answer or await handler(request)
         except ApiError as error:
             seconds = error.retry_after_seconds
             headers = {} if seconds is None else {"Retry-After": str(seconds)}

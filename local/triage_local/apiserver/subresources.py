@@ -1,10 +1,13 @@
 """Subresources of pods and namespaces that are not the object itself: binding, eviction, log, finalize."""
 
-from aiohttp import ClientError, ClientSession, web
+from dataclasses import replace
+
+from aiohttp import ClientError, ClientSession, ClientTimeout, web
 
 from triage_local.apiserver.bodies import read_object
+from triage_local.apiserver.deleting import check_preconditions
 from triage_local.apiserver.exceptions import ApiError, BadRequestError, MethodNotAllowedError, conflict
-from triage_local.apiserver.objects import Json, metadata, timestamp
+from triage_local.apiserver.objects import Json, metadata, name_of, timestamp
 from triage_local.apiserver.options import Target, delete_options
 from triage_local.apiserver.rendering import one, success
 from triage_local.apiserver.store import Store
@@ -22,11 +25,11 @@ class Subresources:
         """The answer; None: the request is to the object or its status."""
         match request.method, target.subresource:
             case "POST", "eviction":
-                return self._evict(target, await read_object(request))
+                return self._evict(target, await read_object(request, "V1Eviction"))
             case "POST", "binding":
-                return self._bind(target, await read_object(request))
+                return self._bind(target, await read_object(request, "V1Binding"))
             case "PUT", "finalize":
-                return self._finalize(target, request, await read_object(request))
+                return self._finalize(target, request, await read_object(request, "V1Namespace"))
             case "GET", "log":
                 return await self._log(target, request)
             case _, "" | "status":
@@ -36,6 +39,7 @@ class Subresources:
     def _evict(self, target: Target, eviction: Json) -> web.Response:
         asked = delete_options({}, eviction.get("deleteOptions") or {})
         pod = self._writer.read(target.resource, target.key)
+        check_preconditions(target.resource, pod, asked)
         disrupted = {
             "type": "DisruptionTarget",
             "status": "True",
@@ -43,13 +47,10 @@ class Subresources:
             "reason": "EvictionByEvictionAPI",
             "message": "Eviction API: evicting",
         }
-        if asked.uid and asked.uid != metadata(pod)["uid"]:
-            found = metadata(pod)["uid"]
-            why = f"Precondition failed: UID in precondition: {asked.uid}, UID in object meta: {found}"
-            raise conflict("", "pods", target.name, why)
         if not asked.dry_run:
             self._writer.store(target.resource, _with_condition(pod, disrupted))
-        self._writer.delete(target.resource, target.key, asked)
+        # That write made a version of its own.
+        self._writer.delete(target.resource, target.key, replace(asked, resource_version=None))
         return success(status=201)
 
     def _bind(self, target: Target, binding: Json) -> web.Response:
@@ -57,6 +58,9 @@ class Subresources:
         node = (binding.get("target") or {}).get("name")
         if not node:
             raise BadRequestError("target.name: Required value")
+        if metadata(pod).get("deletionTimestamp"):
+            why = f"pod {target.name} is being deleted, cannot be assigned to a host"
+            raise conflict("", "pods/binding", target.name, why)
         if pod["spec"].get("nodeName"):
             why = f'pod {target.name} is already assigned to node "{pod["spec"]["nodeName"]}"'
             raise conflict("", "pods/binding", target.name, why)
@@ -81,15 +85,18 @@ class Subresources:
             )
         url = f"{_kubelet_url(node)}/containerLogs/{target.namespace}/{target.name}/{container}"
         response = web.StreamResponse(headers={"Content-Type": "text/plain"})
-        try:
-            async with ClientSession() as session, session.get(url, params=request.query) as answer:
+        # A log that is followed lasts as long as its container.
+        async with ClientSession(timeout=ClientTimeout(total=None)) as session:
+            try:
+                answer = await session.get(url, params=request.query)
+            except ClientError as error:
+                raise ApiError(f"the kubelet of node {name_of(node)} does not answer") from error
+            async with answer:
                 if answer.status != 200:
                     raise BadRequestError((await answer.text()).strip())
                 await response.prepare(request)
                 async for chunk in answer.content.iter_any():
                     await response.write(chunk)
-        except ClientError as error:
-            raise ApiError(f"the kubelet of node {node['metadata']['name']} does not answer") from error
         return response
 
 
@@ -99,7 +106,7 @@ def _kubelet_url(node: Json) -> str:
     addresses = {entry["type"]: entry["address"] for entry in status.get("addresses") or []}
     port = ((status.get("daemonEndpoints") or {}).get("kubeletEndpoint") or {}).get("Port")
     if not port or "InternalIP" not in addresses:
-        raise ApiError(f"node {node['metadata']['name']} has no kubelet endpoint")
+        raise ApiError(f"node {name_of(node)} has no kubelet endpoint")
     return f"http://{addresses['InternalIP']}:{port}"
 
 

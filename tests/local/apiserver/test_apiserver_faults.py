@@ -3,6 +3,8 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from dataclasses import replace
 
 import aiohttp
 import aiohttp.web
@@ -127,6 +129,17 @@ async def test_an_answer_can_be_delayed(emulator: ApiServer, rest: Rest, config_
     assert time.monotonic() - begun >= 0.3
 
 
+@pytest.mark.parametrize("fault", [Answer(status=500, applied=True), Answer(delay_seconds=30, applied=True)])
+async def test_a_request_can_take_effect_although_its_answer_is_lost(
+    emulator: ApiServer, rest: Rest, config_maps: str, fault: Answer
+) -> None:
+    emulator.faults.answer(replace(fault))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(0.5):
+            assert (await rest.post(config_maps, a_config_map("one"))).code == 500
+    assert (await rest.get(f"{config_maps}/one")).code == 200
+
+
 async def test_faults_can_be_taken_back(emulator: ApiServer, rest: Rest, config_maps: str) -> None:
     emulator.faults.answer(Answer(status=500))
     emulator.faults.lose_deleted("configmaps", 1)
@@ -150,7 +163,13 @@ async def test_faults_are_there_over_http(emulator: ApiServer, rest: Rest, confi
 
 
 @pytest.mark.parametrize(
-    ("body", "word"), [({"status": 418}, "418"), ({"wrong": 1}, "wrong"), ({"left": 0}, "left")]
+    ("body", "word"),
+    [
+        ({"status": 418}, "418"),
+        ({"wrong": 1}, "wrong"),
+        ({"left": 0}, "left"),
+        ({"target": "("}, "expression"),
+    ],
 )
 async def test_a_wrong_fault_is_a_bad_request(emulator: ApiServer, body: Json, word: str) -> None:
     async with aiohttp.ClientSession(emulator.url) as session:

@@ -73,6 +73,25 @@ async def test_a_wrong_label_is_invalid(
     assert wrong in answer.body["message"]
 
 
+async def test_an_owner_must_be_named_in_full(rest: Rest, config_maps: str) -> None:
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "", "uid": ""}
+    answer = await rest.post(config_maps, a_config_map("one", ownerReferences=[owner]))
+    assert answer.code == 422
+    assert [(cause["field"], cause["message"]) for cause in answer.body["details"]["causes"]] == [
+        ("metadata.ownerReferences.name", 'Invalid value: "": must not be empty'),
+        ("metadata.ownerReferences.uid", 'Invalid value: "": must not be empty'),
+    ]
+
+
+async def test_an_object_has_one_controller(rest: Rest, config_maps: str) -> None:
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "controller": True}
+    owners = [{**owner, "name": name, "uid": f"0000-{name}"} for name in ("a", "b")]
+    answer = await rest.post(config_maps, a_config_map("one", ownerReferences=owners))
+    assert answer.code == 422
+    assert "Only one reference can have Controller set to true" in answer.body["message"]
+    assert "ConfigMap/a and ConfigMap/b" in answer.body["message"]
+
+
 async def test_an_absent_object_is_not_found(rest: Rest, config_maps: str) -> None:
     answer = await rest.get(f"{config_maps}/none")
     assert answer.code == 404

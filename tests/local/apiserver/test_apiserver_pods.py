@@ -139,6 +139,14 @@ async def test_an_eviction_says_so_before_it_deletes(rest: Rest, pods: str) -> N
     assert seen[-2:] == [(["EvictionByEvictionAPI"], False), (["EvictionByEvictionAPI"], True)]
 
 
+async def test_an_eviction_of_another_uid_is_a_conflict(rest: Rest, pods: str) -> None:
+    await rest.post(pods, a_pod("one", node="n1"))
+    body = {"metadata": {"name": "one"}, "deleteOptions": {"preconditions": {"uid": "other"}}}
+    answer = await rest.post(f"{pods}/one/eviction", body)
+    assert (answer.code, answer.body["reason"]) == (409, "Conflict")
+    assert "deletionTimestamp" not in (await rest.get(f"{pods}/one")).body["metadata"]
+
+
 async def test_an_absent_pod_cannot_be_evicted(rest: Rest, pods: str) -> None:
     body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "none"}}
     assert (await rest.post(f"{pods}/none/eviction", body)).code == 404
@@ -154,6 +162,7 @@ async def test_a_pod_is_bound_once(rest: Rest, pods: str) -> None:
     pod = (await rest.get(f"{pods}/one")).body
     assert pod["spec"]["nodeName"] == "n1"
     assert [(c["type"], c["status"]) for c in pod["status"]["conditions"]] == [("PodScheduled", "True")]
+    assert (await rest.post(f"{pods}/one/binding", {"target": "n2"})).code == 400
     answer = await rest.post(f"{pods}/one/binding", binding("n2"))
     assert (answer.code, answer.body["reason"]) == (409, "Conflict")
 
