@@ -107,6 +107,16 @@ async def ended(process: ForkServerProcess) -> int:
     return process.exitcode
 
 
+async def stopped(pid: int) -> None:
+    """Wait until a process has been stopped by a signal. It is the fork server's child: only /proc tells."""
+    async with asyncio.timeout(30):
+        while True:
+            with open(f"/proc/{pid}/stat") as stat:
+                if stat.read().rpartition(")")[2].split()[0] == "T":
+                    return
+            await asyncio.sleep(0.01)
+
+
 def _work(environment: Mapping[str, str], at: At | None, clock_offset_seconds: float) -> None:
     from triage_agent.attempt.process import run_attempt
     from triage_agent.replay import clock

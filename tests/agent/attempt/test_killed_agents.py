@@ -9,7 +9,7 @@ from itertools import product
 import pytest
 
 from support.databases import Database, a_run
-from support.killing import Agent, At, ended
+from support.killing import Agent, At, ended, stopped
 from triage_agent.docs_triage.samples import report
 from triage_contract.database.rows import RunRow
 from triage_contract.states import ExitCode
@@ -154,16 +154,6 @@ async def test_stopped_in_its_tool_and_woken_after_its_successor_has_finished_it
     assert await ended(process) == ExitCode.FENCED
     assert await database.values("SELECT id, event_data::text FROM events ORDER BY id") == events
     await assert_done_once(database, run)
-
-
-async def stopped(pid: int) -> None:
-    """Wait until a process has been stopped by a signal. It is the fork server's child: only /proc tells."""
-    async with asyncio.timeout(30):
-        while True:
-            with open(f"/proc/{pid}/stat") as stat:
-                if stat.read().rpartition(")")[2].split()[0] == "T":
-                    return
-            await asyncio.sleep(0.01)
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
