@@ -33,7 +33,7 @@ from triage_local.objects import (
 )
 from triage_local.operating import LocalOperator
 from triage_local.postgres import PostgresServer
-from triage_local.processes import run
+from triage_local.processes import Finished, run
 
 Json = dict[str, Any]
 
@@ -157,6 +157,14 @@ class LocalCluster:
         """
         return await self.api.request("POST", _COLLECTIONS[manifest["kind"]], manifest)
 
+    async def run(self, *command: str, **environment: str) -> Finished:
+        """Run a program of this Python environment to its end, or to that of the cluster.
+
+        Raises:
+            ProgramError: It is not installed.
+        """
+        return await run(*command, environment=environment, folder=self.folder, guard=self.guard)
+
     def model_environment(self) -> dict[str, str]:
         """What a process by hand needs to have the agents' model, its key included."""
         name, url = self._model()
@@ -194,8 +202,9 @@ class LocalCluster:
         return (SCRIPTED_MODEL, self.model.url) if self._gemini is None else (self._gemini.name, None)
 
     async def _migrate(self) -> None:
-        environment = {"TRIAGE_OPERATOR_DATABASE_URL": self.database_url}
-        migrated = await run("triage-operator", "migrate", environment=environment, guard=self.guard)
+        migrated = await self.run(
+            "triage-operator", "migrate", TRIAGE_OPERATOR_DATABASE_URL=self.database_url
+        )
         if migrated.exit_code != 0:
             raise ProgramError(f"the database could not be migrated: {migrated.output}")
 
@@ -203,9 +212,9 @@ class LocalCluster:
         for resource in (RUN, AGENT):
             await self.create(build_crd(resource))
         await self.create(build_namespace(NAMESPACE))
-        await self.create(build_secret(DATABASE_SECRET, url=self.database_url))
+        await self.create(build_secret(DATABASE_SECRET, {"url": self.database_url}))
         api_key = self._gemini.api_key if self._gemini else _SCRIPTED_KEY
-        await self.create(build_secret(MODEL_SECRET, api_key=api_key))
+        await self.create(build_secret(MODEL_SECRET, {"api-key": api_key}))
         self.agent = await self.create(build_agent(*self._model()))
 
 

@@ -1,6 +1,7 @@
 """The first objects of a local cluster."""
 
 import base64
+from collections.abc import Mapping
 from typing import Any, Final
 
 from triage_contract.names import API_VERSION
@@ -18,9 +19,9 @@ def build_namespace(name: str) -> Json:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
 
 
-def build_secret(name: str, **data: str) -> Json:
-    """Build a Secret from plain texts by their keys, in which ``_`` stands for ``-``."""
-    encoded = {key.replace("_", "-"): base64.b64encode(text.encode()).decode() for key, text in data.items()}
+def build_secret(name: str, data: Mapping[str, str]) -> Json:
+    """Build a Secret from plain texts by their keys."""
+    encoded = {key: base64.b64encode(text.encode()).decode() for key, text in data.items()}
     metadata = {"name": name, "namespace": NAMESPACE}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": encoded}
 

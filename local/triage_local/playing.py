@@ -10,18 +10,18 @@ from triage_local.objects import NAMESPACE
 _TRY = f"""\
   export KUBECONFIG={{kubeconfig}}
 
-  kubectl get triageruns --watch            # namespace {NAMESPACE}; short names: tr, ta
+  kubectl get triageruns --watch               # in namespace {NAMESPACE}; short names: tr, ta
   kubectl create -f - <<'END'
   apiVersion: triage-operator.dev/v1alpha1
   kind: TriageRun
   metadata: {{{{generateName: tokens-}}}}
   spec: {{{{report: The tokens page says that deploy tokens never expire. Mine stopped working after 90 days.}}}}
   END
-  kubectl apply -f examples/own-docs.yaml   # pages of your own, from a ConfigMap
-  kubectl get pods --output wide            # each is a process here: kill -9 one, and see what happens
-  kubectl delete pod POD                    # or lose one politely
-  kubectl drain node-1                      # or a node with all that is on it; kubectl uncordon node-1
-  kubectl describe triagerun RUN            # what was lost, why, and what was made of it
+  kubectl apply -f examples/own-docs.yaml      # pages of your own, from a ConfigMap
+  kubectl get pods --output wide               # each is a process here: kill -9 one, and see what happens
+  kubectl delete pod POD                       # or lose one politely
+  kubectl drain node-1 --delete-emptydir-data  # or a whole node; kubectl uncordon node-1 brings it back
+  kubectl describe triagerun RUN               # what was lost, why, and what was made of it
 
 Metrics of the operator    {{operator}}/metrics
 Log of the operator        {{log}}

@@ -92,14 +92,16 @@ class Process:
         await self.kill()
 
 
-async def run(*command: str, environment: Mapping[str, str], guard: Guard) -> Finished:
+async def run(*command: str, environment: Mapping[str, str], folder: Path, guard: Guard) -> Finished:
     """Run a program of this Python environment to its end; see ``Process.start``.
+
+    What it says is kept in ``folder`` meanwhile.
 
     Raises:
         ProgramError: It is not installed.
     """
-    with tempfile.TemporaryDirectory(prefix="triage-local-") as folder:
-        log = Path(folder, "output")
+    with tempfile.TemporaryDirectory(dir=folder) as home:
+        log = Path(home, "output")
         process = await Process.start(*command, environment=environment, log=log, guard=guard)
         try:
             code = await process.wait()

@@ -11,7 +11,7 @@ from triage_contract.names import DocsEnv
 from triage_contract.states import Phase, Verdict
 from triage_local.cluster import LocalCluster
 from triage_local.exceptions import ProgramError
-from triage_local.processes import Finished, run
+from triage_local.processes import Finished
 
 Json = dict[str, Any]
 
@@ -66,4 +66,4 @@ async def crash_without_key(cluster: LocalCluster, report: str) -> int:
 
 async def _triage(cluster: LocalCluster, database: str, *arguments: str) -> Finished:
     environment = {**cluster.model_environment(), DocsEnv.DB.value: database}
-    return await run("triage", *arguments, environment=environment, guard=cluster.guard)
+    return await cluster.run("triage", *arguments, **environment)

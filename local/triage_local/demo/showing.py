@@ -63,9 +63,7 @@ async def show(*, gemini: Gemini | None, folder: Path) -> int:
     found = problems(evidence)
     write_summary(summary, evidence, found)
     print_report(console, evidence, found)
-    console.print(
-        f"Summary: {summary}   Operator's log: {folder / 'operator.log'}   To look further: make local"
-    )
+    console.print(f"Summary: {summary}   Operator's log: {log}   To look further: make local", soft_wrap=True)
     return 1 if found else 0
 
 
@@ -135,8 +133,10 @@ async def _start_runs(stage: Stage, archive: Path) -> None:
 
 async def _finish(stage: Stage) -> ByHand:
     """Wait for the end of all runs, and do meanwhile what is done by hand."""
-    cluster = stage.cluster
-    undisturbed = stage.runs.objects[RunName.UNDISTURBED]
+    cluster, name = stage.cluster, RunName.UNDISTURBED
+    undisturbed = await stage.runs.until(
+        lambda runs: runs[name] if _is_over(runs[name]) else None, f"{name} ends"
+    )
     stage.story.done("by hand", "triage resume of a finished run; and a crash and a resume without a key")
     async with asyncio.TaskGroup() as group:
         group.create_task(
