@@ -7,9 +7,9 @@ from triage_contract.database.engine import open_engine
 from triage_contract.database.migrating import check_schema
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import TriageError
-from triage_operator.handlers import AGENTS, RUNS
 from triage_operator.kube import Kube
 from triage_operator.permissions import LEASE_PERMISSIONS, PERMISSIONS, Permission
+from triage_operator.resources import AGENTS, RUNS
 from triage_operator.settings import DatabaseSettings, KubeSettings, LeaseSettings
 
 

@@ -1,6 +1,7 @@
 """``triage-operator``: run the operator, prepare what it needs, and check that it is there."""
 
 import asyncio
+import signal
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +17,7 @@ from triage_operator.checking import Finding, check_cluster, check_database
 from triage_operator.logs import LogFormat, set_up_logging
 from triage_operator.options import PREFIX, build, build_all, taking
 from triage_operator.running import run as run_operator
-from triage_operator.settings import DatabaseSettings, KubeSettings, LeaseSettings
+from triage_operator.settings import DatabaseSettings, KubeSettings, LeaseSettings, Settings
 
 _namespace = click.option(
     "--namespace",
@@ -65,9 +66,16 @@ def run(**values: Any) -> None:
     """Run the operator until SIGTERM."""
     set_up_logging(values["log_format"], values["log_level"])
     try:
-        asyncio.run(run_operator(build_all(values)))
+        asyncio.run(_run(build_all(values)))
     except TriageError as error:
         raise click.ClickException(str(error)) from error
+
+
+async def _run(settings: Settings) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await run_operator(settings, stop)
 
 
 @main.command()

@@ -15,6 +15,10 @@ class PodTemplateError(OperatorError):
     """A TriageAgent's ``podTemplate`` that cannot be merged; the message names the field."""
 
 
+class TornSnapshotError(OperatorError):
+    """What was read first had changed before all was read. Observe again."""
+
+
 class KubeError(OperatorError):
     """The API server did not do what it was asked; the message has its own words."""
 

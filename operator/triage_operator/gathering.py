@@ -9,6 +9,7 @@ from triage_contract.api import TriageAgent, TriageRun, parse_agent, parse_run
 from triage_contract.database.rows import AttemptRow
 from triage_contract.exceptions import ApiError
 from triage_contract.states import Outcome
+from triage_operator.exceptions import TornSnapshotError
 from triage_operator.identity import run_row
 from triage_operator.kube import Kube, Object
 from triage_operator.lives import Lives
@@ -20,18 +21,28 @@ from triage_operator.store import RunKey, Store
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """A run, its object as read, and its agent. ``agent`` None: none, or an unusable one; see ``agent_error``."""
+    """A run, its object as read, its agent, its attempts, and then its pods.
+
+    ``agent`` None: none, or an unusable one; see ``agent_error``.
+    """
 
     key: RunKey
     raw: Object
     run: TriageRun
     agent: TriageAgent | None
     agent_error: str | None
+    attempts: tuple[AttemptRow, ...]
+    pods: tuple[Object, ...]
 
     @property
     def agent_key(self) -> AgentKey:
         """The agent that the run names."""
         return AgentKey(self.key[0], self.run.spec.agent_ref.name)
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether the run may have to wait for a place."""
+        return self.agent is not None and self.agent.spec.concurrency.max_running is not None
 
 
 class Gatherer:
@@ -58,29 +69,36 @@ class Gatherer:
         self._settled: set[str] = set()
 
     async def find(self, raw: Object) -> Found:
-        """Read a run's object, and look up its agent.
+        """Read a run's object, its agent and its pods.
 
         Raises:
             ApiError: the run cannot be read; the message names the fields.
         """
         run = parse_run(raw)
-        agent: TriageAgent | None = None
-        error: str | None = None
-        stored = await self._kube.get_agent(run.metadata.namespace, run.spec.agent_ref.name)
-        if stored is not None:
-            try:
-                agent = parse_agent(stored)
-            except ApiError as unusable:
-                error = str(unusable)
-        key = (run.metadata.namespace, run.metadata.name)
-        return Found(key=key, raw=raw, run=run, agent=agent, agent_error=error)
+        (agent, error), (attempts, pods) = await asyncio.gather(self._agent(run), self._pods(run))
+        return Found(
+            key=(run.metadata.namespace, run.metadata.name),
+            raw=raw,
+            run=run,
+            agent=agent,
+            agent_error=error,
+            attempts=attempts,
+            pods=pods,
+        )
 
     async def gather(self, found: Found) -> Snapshot:
-        """Build the snapshot of a run."""
-        run = found.run
-        # Pods before rows: what an attempt wrote must not be older here than what its pod says of its end.
-        pods = await self._pods(run, await self._store.attempts(UUID(run.metadata.uid)))
+        """Build the snapshot of a run.
+
+        Its rows are read here, after its pods: what an attempt wrote must not be older than what its pod says of
+        its end.
+
+        Raises:
+            TornSnapshotError: somebody else has made a pod since.
+        """
+        run, pods = found.run, found.pods
         records = await self._store.read(run_row(run, self._cluster_id))
+        if _pods_of(found.attempts) != _pods_of(records.attempts):
+            raise TornSnapshotError("another operator made a pod while this one observed the run")
         newest = records.attempts[-1] if records.attempts else None
         open_attempt = newest if newest is not None and newest.ended_at is None else None
         ours = {epoch_of(pod): pod for pod in pods if belongs(pod, run.metadata.uid)}
@@ -106,19 +124,26 @@ class Gatherer:
             ahead=self._places.ahead(found.agent_key, found.key, run.metadata.creation_timestamp),
         )
 
-    async def _pods(self, run: TriageRun, attempts: tuple[AttemptRow, ...]) -> list[Object]:
-        """Read the pods that can still matter: the newest, and earlier ones until nothing is left to decide."""
-        wanted = [
-            attempt
+    async def _agent(self, run: TriageRun) -> tuple[TriageAgent | None, str | None]:
+        stored = await self._kube.get_agent(run.metadata.namespace, run.spec.agent_ref.name)
+        try:
+            return (None if stored is None else parse_agent(stored)), None
+        except ApiError as unusable:
+            return None, str(unusable)
+
+    async def _pods(self, run: TriageRun) -> tuple[tuple[AttemptRow, ...], tuple[Object, ...]]:
+        """Read the attempts, then the pods that can matter: the newest, and earlier ones until they are settled."""
+        attempts = await self._store.attempts(UUID(run.metadata.uid))
+        names = [
+            attempt.pod
             for attempt in attempts
             if attempt.pod is not None and (attempt is attempts[-1] or not self._is_settled(attempt))
         ]
-        namespace = run.metadata.namespace
-        pods = await asyncio.gather(*(self._kube.get_pod(namespace, one.pod or "") for one in wanted))
+        read = await asyncio.gather(*(self._kube.get_pod(run.metadata.namespace, name) for name in names))
+        pods = tuple(pod for pod in read if pod is not None)
         for pod in pods:
-            if pod is not None:
-                self._sightings.pod(pod)
-        return [pod for pod in pods if pod is not None]
+            self._sightings.pod(pod)
+        return attempts, pods
 
     def _is_settled(self, attempt: AttemptRow) -> bool:
         unknown = attempt.outcome is Outcome.LOST and attempt.cause is None
@@ -134,6 +159,10 @@ class Gatherer:
     def forget(self, attempts: Iterable[AttemptRow]) -> None:
         """Forget the pods of a run that is gone."""
         self._settled.difference_update(attempt.pod_uid for attempt in attempts if attempt.pod_uid)
+
+
+def _pods_of(attempts: Iterable[AttemptRow]) -> list[tuple[int, str | None, str | None]]:
+    return [(attempt.serial, attempt.pod, attempt.pod_uid) for attempt in attempts]
 
 
 def _is_foreign(pods: Iterable[Object], ours: Mapping[int, Object], attempt: AttemptRow) -> bool:

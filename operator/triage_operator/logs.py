@@ -47,3 +47,5 @@ def set_up_logging(log_format: LogFormat, level: str) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # kopf says at each call that a handler was called; what goes wrong is a warning or an error.
     logging.getLogger("kopf").setLevel(max(logging.WARNING, logging.getLogger().level))
+    # That it leaves the signals alone is as it should be.
+    logging.getLogger("kopf._core.reactor.running").setLevel(logging.ERROR)

@@ -18,7 +18,7 @@ from triage_operator.actions import Action, DeleteRun, EndAttempt, EndRun, FillC
 from triage_operator.announcing import Announcer
 from triage_operator.applying import Applier
 from triage_operator.deciding import decide
-from triage_operator.exceptions import KubeConflictError, KubeUnavailableError
+from triage_operator.exceptions import KubeConflictError, KubeUnavailableError, TornSnapshotError
 from triage_operator.gathering import Found, Gatherer
 from triage_operator.holding_up import held_up
 from triage_operator.kube import Kube, Object
@@ -33,7 +33,7 @@ from triage_operator.status import build_status
 from triage_operator.steps import Checkpoint, Step, go_on
 from triage_operator.store import RunKey, Store
 
-_OUT_OF_DATE: Final = (EpochMovedError, SessionBusyError, KubeConflictError)
+_OUT_OF_DATE: Final = (EpochMovedError, SessionBusyError, KubeConflictError, TornSnapshotError)
 """Somebody else was faster: what was decided rests on what is no longer so."""
 
 MIN_WAIT_SECONDS: Final = 0.05
@@ -116,7 +116,7 @@ class Reconciler:
             if before is None or before.uid != uid:
                 await self._end_others(key, uid)
             found = await self._gatherer.find(raw)
-            if found.agent is not None and found.agent.spec.concurrency.max_running is not None:
+            if found.is_limited:
                 async with self._places.turn(found.agent_key):
                     return await self._decide_and_apply(found)
             return await self._decide_and_apply(found)

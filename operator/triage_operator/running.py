@@ -2,20 +2,19 @@
 
 import asyncio
 import logging
-import signal
 from functools import partial
 from typing import Any
-
-import kopf
 
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import DatabaseError
 from triage_operator.announcing import Announcer
 from triage_operator.applying import Applier
+from triage_operator.embedding import Watcher
 from triage_operator.exceptions import KubeUnavailableError
 from triage_operator.gathering import Gatherer
-from triage_operator.handlers import AGENTS, RUNS, WATCHED, kopf_settings, registry_of_handlers
+from triage_operator.handlers import Handlers
 from triage_operator.health import serving
+from triage_operator.hearing import Hearing
 from triage_operator.kube import Kube
 from triage_operator.leasing import Leadership
 from triage_operator.listening import Listener, Looker
@@ -24,13 +23,13 @@ from triage_operator.metrics import Metrics
 from triage_operator.places import Places
 from triage_operator.queueing import WorkQueue
 from triage_operator.reconciling import Reconciler
+from triage_operator.resources import AGENTS, RUNS, WATCHED
 from triage_operator.settings import Settings
 from triage_operator.sightings import Sightings
 from triage_operator.snapshot import Refusal
 from triage_operator.steps import Checkpoint, go_on
 from triage_operator.store import RunKey, Store
 from triage_operator.sweeping import Sweeper
-from triage_operator.watching import WatchClock
 
 _logger = logging.getLogger(__name__)
 
@@ -48,7 +47,7 @@ class Operator:
         self._queue: WorkQueue[RunKey] = WorkQueue()
         self._sightings = Sightings()
         self._places = Places()
-        self._clock = WatchClock(WATCHED)
+        self._hearing = Hearing(WATCHED)
         self._leadership = Leadership(kube, settings.lease)
         self._announcer = Announcer(kube, identity=settings.lease.identity)
         lives = Lives()
@@ -92,12 +91,14 @@ class Operator:
             settings=settings.reconciling,
             checkpoint=checkpoint,
         )
+        handlers = Handlers(wake=self._wake, sightings=self._sightings, places=self._places)
+        self._watcher = Watcher(kube, see=handlers.see, hearing=self._hearing, namespaces=settings.namespaces)
         self._metrics.read_at_scrape("leader", lambda: float(self._leadership.leading))
         self._metrics.read_at_scrape("queue_depth", lambda: float(len(self._queue)))
         self._metrics.read_at_scrape("sweep_age_seconds", self._sweeper.age_seconds)
         self._metrics.read_at_scrape("look_age_seconds", self._looker.age_seconds)
         for resource in WATCHED:
-            self._metrics.watch_age(resource, partial(self._clock.age_seconds, resource))
+            self._metrics.watch_age(resource, partial(self._hearing.age_seconds, resource))
 
     async def run(self, stop: asyncio.Event) -> None:
         """Work until ``stop`` is set; then give the Lease back.
@@ -107,7 +108,7 @@ class Operator:
         """
         stopping = asyncio.create_task(stop.wait())
         leading = asyncio.create_task(self._leadership.keep(self._lead))
-        watching = asyncio.create_task(self._watch(stop))
+        watching = asyncio.create_task(self._watcher.work())
         tasks: tuple[asyncio.Task[Any], ...] = (stopping, leading, watching)
         try:
             async with serving(
@@ -137,7 +138,7 @@ class Operator:
         """Say why this process should be started again; None: it lives."""
         limit = self._settings.serving.stale_seconds
         for resource in WATCHED:
-            if (age := self._clock.age_seconds(resource)) > limit:
+            if (age := self._hearing.age_seconds(resource)) > limit:
                 return f"no word on the watch of {resource} for {age:.0f} s"
         if self._leadership.leading and (age := self._sweeper.idle_seconds()) > limit:
             return f"no sweep for {age:.0f} s"
@@ -173,38 +174,9 @@ class Operator:
         if self._leadership.leading:
             self._queue.wake(key)
 
-    async def _watch(self, stop: asyncio.Event) -> None:
-        registry = registry_of_handlers(
-            self._kube,
-            wake=self._wake,
-            sightings=self._sightings,
-            places=self._places,
-            clock=self._clock,
-        )
-        tasks = await kopf.spawn_tasks(
-            registry=registry,
-            settings=kopf_settings(),
-            clusterwide=not self._settings.namespaces,
-            namespaces=self._settings.namespaces,
-        )
-        # kopf takes the signals for itself; ours release the Lease first.
-        for number in (signal.SIGTERM, signal.SIGINT):
-            asyncio.get_running_loop().add_signal_handler(number, stop.set)
-        # Not by kopf's own run_tasks: that waits for every younger task of the loop, and cancels it then.
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.wait(tasks)
-        for task in done:
-            task.result()
 
-
-async def run(
-    settings: Settings, *, stop: asyncio.Event | None = None, checkpoint: Checkpoint = go_on
-) -> None:
-    """Run an operator until ``stop`` is set or the process is told to end by a signal.
+async def run(settings: Settings, stop: asyncio.Event, *, checkpoint: Checkpoint = go_on) -> None:
+    """Run an operator until ``stop`` is set.
 
     Raises:
         KubeConfigError, DatabaseUrlError: the settings lead nowhere.
@@ -217,7 +189,7 @@ async def run(
         cluster_id = await _wait_for_cluster(kube, settings)
         store = Store(url, cluster_id, pool_size=settings.database.pool_size)
         try:
-            await Operator(settings, kube, store, cluster_id, checkpoint).run(stop or asyncio.Event())
+            await Operator(settings, kube, store, cluster_id, checkpoint).run(stop)
         finally:
             await store.close()
 

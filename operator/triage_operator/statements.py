@@ -4,11 +4,14 @@ from typing import Final
 
 from sqlalchemy import text
 
-NOW: Final = text("SELECT clock_timestamp()")
-"""The database's clock, by which all times in rows are."""
-
-CALLS: Final = text("""
-SELECT count(*) AS begun, count(*) FILTER (WHERE state <> 'begun') AS done,
+SUMMARY: Final = text("""
+SELECT clock_timestamp() AS now,
+    (
+        SELECT count(*) FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id
+        WHERE a.ended_at IS NULL
+            AND r.cluster_id = :cluster_id AND r.namespace = :namespace AND r.agent = :agent
+    ) AS running,
+    count(*) AS begun, count(*) FILTER (WHERE state <> 'begun') AS done,
     coalesce(sum(suppressed_by_journal), 0) AS suppressed_by_journal,
     coalesce(sum(suppressed_by_tracker), 0) AS suppressed_by_tracker,
     (array_agg(ARRAY[result ->> 'number', tool] ORDER BY ended_at DESC)
@@ -17,13 +20,8 @@ FROM triage.tool_calls
 WHERE app_name = :app_name AND user_id = :user_id AND session_id = :session_id
     AND invocation_id = :invocation_id
 """)
-"""The journaled calls of an invocation, counted, and the last issue that one of them gave a number to."""
-
-RUNNING: Final = text("""
-SELECT count(*) FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id
-WHERE a.ended_at IS NULL AND r.cluster_id = :cluster_id AND r.namespace = :namespace AND r.agent = :agent
-""")
-"""How many attempts of an agent are open."""
+"""By the database's clock: how many attempts of the run's agent are open; the run's journaled calls, counted, and
+the last issue that one of them gave a number to."""
 
 RECORD_POD: Final = text("""
 WITH made AS (

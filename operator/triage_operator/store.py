@@ -119,30 +119,33 @@ class Store:
     async def read(self, run: RunRow) -> Records:
         """Read all about a run in one connection; ``run`` is its row as it would be recorded."""
         async with self._reading() as connection:
-            now = (await connection.execute(statements.NOW)).scalar_one()
             row = await read_run(connection, run.id)
             # The fence first: what is read after a null token, at the same epoch, stands still.
             fence = await read_fence(connection, run.session)
             attempts = await read_attempts(connection, run.id)
             judgement = None if row is None else await judge(connection, row)
-            invocation = {**session_params(run.session), "invocation_id": run.invocation_id}
-            calls = (await connection.execute(statements.CALLS, invocation)).one()
-            agent = {"cluster_id": self._cluster_id, "namespace": run.namespace, "agent": run.agent}
-            running = (await connection.execute(statements.RUNNING, agent)).scalar_one()
+            params = {
+                **session_params(run.session),
+                "invocation_id": run.invocation_id,
+                "cluster_id": self._cluster_id,
+                "namespace": run.namespace,
+                "agent": run.agent,
+            }
+            summary = (await connection.execute(statements.SUMMARY, params)).one()
         return Records(
-            now=now,
+            now=summary.now,
             row=row,
             attempts=attempts,
             fence=fence,
             judgement=judgement,
             calls=CallCounts(
-                begun=calls.begun,
-                done=calls.done,
-                suppressed_by_journal=calls.suppressed_by_journal,
-                suppressed_by_tracker=calls.suppressed_by_tracker,
+                begun=summary.begun,
+                done=summary.done,
+                suppressed_by_journal=summary.suppressed_by_journal,
+                suppressed_by_tracker=summary.suppressed_by_tracker,
             ),
-            issue=IssueFiled(number=calls.issue[0][0], tool=calls.issue[0][1]) if calls.issue else None,
-            running=running,
+            issue=IssueFiled(number=summary.issue[0][0], tool=summary.issue[0][1]) if summary.issue else None,
+            running=summary.running,
         )
 
     async def open_attempt(self, run: RunRow, *, observed_epoch: int, attempt: NewAttempt) -> OpenedAttempt:

@@ -5,16 +5,13 @@ import logging
 import time
 
 from triage_contract.exceptions import DatabaseError
-from triage_contract.names import MANAGER, Label
 from triage_operator.exceptions import KubeError
 from triage_operator.kube import Kube
 from triage_operator.queueing import WorkQueue
+from triage_operator.resources import OUR_PODS
 from triage_operator.settings import ReconcilingSettings
 from triage_operator.sightings import Sightings, run_of
 from triage_operator.store import RunKey, Store
-
-OUR_PODS = f"{Label.MANAGED_BY}={MANAGER}"
-"""Selects the pods of attempts."""
 
 _logger = logging.getLogger(__name__)
 

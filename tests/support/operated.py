@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import aiohttp
 import yaml
 from kubernetes.aio.client import (
     ApiClient,
-    ApiextensionsV1Api,
     Configuration,
+    CoordinationV1Api,
     CoreV1Api,
     CustomObjectsApi,
     V1Binding,
@@ -197,6 +198,13 @@ class Cluster:
             pod["metadata"]["name"], NAMESPACE, grace_period_seconds=0
         )
 
+    async def lease(self) -> Json:
+        """Read the operators' Lease."""
+        response = await CoordinationV1Api(self.client).read_namespaced_lease_without_preload_content(
+            "triage-operator", NAMESPACE
+        )
+        return cast(Json, await response.json())
+
     async def reasons(self) -> list[str]:
         """Give the reasons of all Events."""
         listed = await CoreV1Api(self.client).list_namespaced_event(NAMESPACE)
@@ -225,10 +233,11 @@ async def a_cluster(folder: Path) -> AsyncIterator[Cluster]:
     kubeconfig = folder / "kubeconfig"
     async with ApiServer() as server, ApiClient(Configuration(host=server.url)) as client:
         server.write_kubeconfig(kubeconfig)
-        for path in sorted(CRDS.glob("*.yaml")):
-            await ApiextensionsV1Api(client).create_custom_resource_definition(
-                yaml.safe_load(path.read_text())
-            )
+        # As it is: the client's own model of a schema loses what is nested in it.
+        definitions = f"{server.url}/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+        async with aiohttp.ClientSession(raise_for_status=True) as session:
+            for path in sorted(CRDS.glob("*.yaml")):
+                await session.post(definitions, json=yaml.safe_load(path.read_text()))
         yield Cluster(server=server, settings=KubeSettings(config=str(kubeconfig)), client=client)
 
 
@@ -251,7 +260,7 @@ def settings_for(cluster: Cluster, database: Database, **deciding: float) -> Set
 async def operating(settings: Settings, checkpoint: Checkpoint = go_on) -> AsyncIterator[asyncio.Task[None]]:
     """Run an operator in this process until the block ends."""
     stop = asyncio.Event()
-    task = asyncio.create_task(run(settings, stop=stop, checkpoint=checkpoint))
+    task = asyncio.create_task(run(settings, stop, checkpoint=checkpoint))
     try:
         yield task
     finally:

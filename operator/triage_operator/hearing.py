@@ -1,7 +1,7 @@
-"""Whether the watches still hear anything.
+"""Hearing: whether the watches still tell anything.
 
-A watch says nothing about itself while nothing happens, and a frozen one looks the same. So watches are short: each is
-asked for anew every ``WATCH_SECONDS``, and an answer to that is a sign of life, as an event is.
+A watch tells nothing while nothing happens, and a frozen one looks the same. So watches are short: each is asked for
+anew every ``WATCH_SECONDS``, and an answer to that is a sign of life, as an event is.
 """
 
 import time
@@ -16,7 +16,7 @@ INACTIVITY_SECONDS: Final = WATCH_SECONDS + 10.0
 """Without a word, until a connection is given up for half-open."""
 
 
-class WatchClock:
+class Hearing:
     """When the API server was last heard on each watched resource, by their plural names."""
 
     def __init__(self, resources: tuple[str, ...]) -> None:

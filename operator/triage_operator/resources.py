@@ -1,0 +1,14 @@
+"""The resources that the operator watches and lists."""
+
+from typing import Final
+
+from triage_contract.names import MANAGER, Label
+
+RUNS: Final = "triageruns"
+AGENTS: Final = "triageagents"
+PODS: Final = "pods"
+WATCHED: Final = (RUNS, AGENTS, PODS)
+"""Plural names."""
+
+OUR_PODS: Final = f"{Label.MANAGED_BY}={MANAGER}"
+"""Selects the pods of attempts."""
