@@ -8,6 +8,7 @@ from triage_contract.states import Cause, Outcome
 from triage_operator.actions import FillCause
 from triage_operator.budgeting import counts
 from triage_operator.deciding.ending import fitting_cause
+from triage_operator.deciding.releasing import DISRUPTIONS
 from triage_operator.diagnosing import PodState, cause_of_absence, diagnose
 from triage_operator.reasons import Reason
 from triage_operator.settings import DecidingSettings
@@ -24,11 +25,11 @@ def fill_cause(snapshot: Snapshot, settings: DecidingSettings) -> FillCause | No
 
 
 def _filling(snapshot: Snapshot, attempt: AttemptRow) -> FillCause | None:
-    if attempt.ended_at is None or attempt.exit_code is not None:
+    if attempt.exit_code is not None:
         return None
     if attempt.outcome is Outcome.LOST and attempt.cause is None:
         cause, exit_code = _cause_of_unknown(snapshot, attempt)
-    elif attempt.outcome in (Outcome.LOST, Outcome.HANDED_OFF) and attempt.cause in _GUESSES:
+    elif attempt.cause in _GUESSES:
         cause, exit_code = _better_cause(snapshot, attempt)
     else:
         return None
@@ -41,20 +42,27 @@ def _filling(snapshot: Snapshot, attempt: AttemptRow) -> FillCause | None:
         serial=attempt.serial,
         epoch=attempt.epoch,
         cause=cause,
-        counted=attempt.outcome is Outcome.LOST and counts(cause, attempt, snapshot.agent),
+        counted=counts(cause, attempt, snapshot.agent),
         exit_code=exit_code,
     )
 
 
 def _cause_of_unknown(snapshot: Snapshot, attempt: AttemptRow) -> tuple[Cause | None, int | None]:
+    """Give the cause of a loss that only signs of life told.
+
+    A deletion came after it, from this operator or from others, and does not explain it.
+    """
     pod = snapshot.pod_of(attempt)
     if pod is None:
-        return _cause_from_last(snapshot, attempt) or Cause.VANISHED, None
+        cause = _cause_from_last(snapshot, attempt)
+        return Cause.VANISHED if cause in (None, Cause.DELETED) else cause, None
     diagnosis = diagnose(pod)
     if diagnosis.state is not PodState.ENDED:
         return None, None
-    # A process that ended by itself after it was fenced had been alive, and silent.
-    return diagnosis.cause or Cause.UNRESPONSIVE, diagnosis.exit_code
+    if diagnosis.cause in (None, Cause.DELETED):
+        # A process that left when it found itself fenced, or was ended with its pod, had been alive, and silent.
+        return Cause.UNRESPONSIVE, diagnosis.exit_code
+    return diagnosis.cause, diagnosis.exit_code
 
 
 def _better_cause(snapshot: Snapshot, attempt: AttemptRow) -> tuple[Cause | None, int | None]:
@@ -65,6 +73,9 @@ def _better_cause(snapshot: Snapshot, attempt: AttemptRow) -> tuple[Cause | None
         diagnosis = diagnose(pod)
         cause = diagnosis.cause if diagnosis.state is PodState.ENDED else None
         exit_code = diagnosis.exit_code
+    if attempt.outcome is Outcome.HANDED_OFF and cause not in DISRUPTIONS:
+        # How the process ended after it had handed off does not matter.
+        return None, None
     return (None, None) if cause in (attempt.cause, Cause.SIGTERM) else (cause, exit_code)
 
 

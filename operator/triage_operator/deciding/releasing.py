@@ -26,7 +26,7 @@ _CAUSES: Final = {
     Outcome.MODEL_UNAVAILABLE: Cause.MODEL_ERROR,
     Outcome.BAD_CONFIGURATION: Cause.BAD_CONFIG,
 }
-_DISRUPTIONS: Final = frozenset(
+DISRUPTIONS: Final = frozenset(
     {
         Cause.DRAIN,
         Cause.PREEMPTED,
@@ -67,4 +67,4 @@ def _handoff_cause(snapshot: Snapshot, attempt: AttemptRow) -> Cause:
         return Cause(attempt.handoff_reason)
     pod, last = snapshot.pod_of(attempt), snapshot.last_pods.get(attempt.epoch)
     cause = diagnose(pod).cause if pod is not None else None if last is None else cause_of_absence(last)
-    return cause if cause in _DISRUPTIONS else Cause.SIGTERM
+    return cause if cause in DISRUPTIONS else Cause.SIGTERM

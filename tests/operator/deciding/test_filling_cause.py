@@ -25,7 +25,17 @@ _NEXT = a_run().attempted(lost(None, ended_at=ago(2)), an_attempt()).with_pod(a_
         _UNKNOWN.with_pod(a_pod().exited(84)),
         "FillCause 101 unresponsive counted",
     ),
+    (
+        "it was alive until its pod was deleted, and silent",
+        _UNKNOWN.with_pod(a_pod().exited(137).deleted()),
+        "FillCause 101 unresponsive counted",
+    ),
     ("its pod is gone", _UNKNOWN, "FillCause 101 vanished"),
+    (
+        "its pod is gone, deleted after the loss",
+        _UNKNOWN.with_last_pod(a_pod().running().deleted()),
+        "FillCause 101 vanished",
+    ),
     (
         "its pod is gone, last seen drained",
         _UNKNOWN.with_last_pod(a_pod().exited(137).evicted()),
@@ -61,6 +71,11 @@ _NEXT = a_run().attempted(lost(None, ended_at=ago(2)), an_attempt()).with_pod(a_
             .failed("Terminated", "Pod was terminated in response to imminent node shutdown.")
         ),
         "FillCause 101 node_shutdown",
+    ),
+    (
+        "a process that was killed after it had handed off handed off",
+        a_run().attempted(ended(Outcome.HANDED_OFF, Cause.SIGTERM)).with_pod(a_pod().exited(137)),
+        "OpenAttempt after 1 Resuming 256Mi",
     ),
     (
         "a hand-off at SIGTERM stays one",
