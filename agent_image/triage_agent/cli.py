@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
 DEFAULT_DATABASE: Final = "sqlite:///triage.db"
 
-# What these say at INFO is about each of their requests; people look for the lines about a run.
-_CHATTY: Final = ("google_adk", "google_genai", "httpx")
+_LIBRARIES: Final = ("google_adk", "google_genai", "httpx")
 
 
 class _JsonLines(JsonFormatter):
@@ -37,7 +36,7 @@ class _JsonLines(JsonFormatter):
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="triage-operator")
+@click.version_option(package_name="triage-operator", prog_name="triage")
 def main() -> None:
     """Run documentation triage, and go on with runs that were lost."""
 
@@ -48,7 +47,7 @@ def attempt() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
-    _hush()
+    _hush(logging.WARNING)  # below it they tell of each of their requests
     from triage_agent.attempt.process import run_attempt
 
     sys.exit(run_attempt(os.environ))
@@ -140,7 +139,7 @@ def _run(
     crash_after_write: bool,
 ) -> None:
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    _hush()
+    _hush(logging.CRITICAL)  # they log a traceback for each error, which is told in one line here
     from triage_agent.docs_triage.settings import DocsSettings
     from triage_agent.hand.running import HandOptions
 
@@ -151,9 +150,8 @@ def _run(
         DocsEnv.PATH: docs,
     }
     environment = {**os.environ, **{name: value for name, value in given.items() if value is not None}}
-    sqlite = database.startswith("sqlite:")
     hand = HandOptions(
-        sqlite_url=database.replace("sqlite:", "sqlite+aiosqlite:", 1) if sqlite else None,
+        sqlite_url=database if database.startswith("sqlite") else None,
         keyed=not no_idempotency_key,
         crash_after_write=crash_after_write,
         say=click.echo,
@@ -189,6 +187,6 @@ def _fail(message: str) -> NoReturn:
     sys.exit(1)
 
 
-def _hush() -> None:
-    for name in _CHATTY:
-        logging.getLogger(name).setLevel(logging.WARNING)
+def _hush(level: int) -> None:
+    for name in _LIBRARIES:
+        logging.getLogger(name).setLevel(level)

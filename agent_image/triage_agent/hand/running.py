@@ -59,7 +59,8 @@ def _build(settings: DocsSettings, options: HandOptions) -> App:
     return build_app(settings, keyed=options.keyed, after_write=after_write)
 
 
-def _on_sqlite(url: str, options: HandOptions, app: App) -> sqlite.SqliteRun:
+def _on_sqlite(given: str, options: HandOptions, app: App) -> sqlite.SqliteRun:
+    url = sqlite.sqlite_url(given)
     return sqlite.SqliteRun(url=url, app=app, on_event=_printer(options), warn=options.warn)
 
 

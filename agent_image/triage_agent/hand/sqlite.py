@@ -11,7 +11,7 @@ from google.adk.apps.app import App
 from google.adk.events.event import Event
 from sqlalchemy import text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from triage_agent.attempt.ending import Ending
 from triage_agent.attempt.running import append_input, append_repair, open_session, run_events
@@ -41,13 +41,29 @@ _SESSIONS: Final = text("SELECT app_name, user_id FROM sessions WHERE id = :sess
 class SqliteRun:
     """An invocation in a SQLite file.
 
-    ``url`` is SQLAlchemy's. ``on_event`` sees each event once it is stored, ``warn`` hears what SQLite does not do.
+    ``url`` is SQLAlchemy's, with its driver. ``on_event`` sees each event once it is stored, ``warn`` hears what
+    SQLite does not do.
     """
 
     url: str
     app: App
     on_event: Callable[[Event], None]
     warn: Callable[[str], None]
+
+
+def sqlite_url(given: str) -> str:
+    """Complete a ``sqlite:///FILE`` with the driver.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    try:
+        url = make_url(given)
+    except ArgumentError:
+        url = None
+    if url is None or url.get_backend_name() != "sqlite":
+        raise ConfigurationError(f"{DocsEnv.DB} is {given!r}: expected sqlite:///FILE")
+    return url.set(drivername="sqlite+aiosqlite").render_as_string(hide_password=False)
 
 
 async def start(run: SqliteRun, report: str, on_started: Callable[[str, str], None]) -> Ending:

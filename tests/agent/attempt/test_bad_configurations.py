@@ -108,12 +108,12 @@ def test_a_wrong_password_is_refused_and_shown_nowhere(
         "attempt",
         environment={**environment, AttemptEnv.DATABASE_URL: url.render_as_string(hide_password=False)},
     )
-    assert ended.returncode == ExitCode.DATABASE_UNREACHABLE
+    assert ended.code == ExitCode.DATABASE_UNREACHABLE
     assert "refused the credentials" in message(told).message
-    shown = ended.stdout + ended.stderr + told.read_text()
+    shown = ended.out + ended.err + told.read_text()
     assert "the-wrong-one" not in shown
     assert environment[AttemptEnv.TOKEN] not in shown
-    lines = [json.loads(line) for line in ended.stderr.splitlines()]
+    lines = [json.loads(line) for line in ended.err.splitlines()]
     assert lines[-1]["message"] == "attempt ended"
     assert lines[-1]["exit_code"] == ExitCode.DATABASE_UNREACHABLE
 
