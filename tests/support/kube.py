@@ -1,5 +1,6 @@
 """A plain HTTP client of a Kubernetes API server, and objects to send to one."""
 
+import asyncio
 import json
 import ssl
 from base64 import b64decode
@@ -110,6 +111,9 @@ async def rest_client(kubeconfig: Path) -> AsyncIterator[Rest]:
         cluster["server"], headers=headers, connector=TCPConnector(ssl=context)
     ) as session:
         yield Rest(session)
+    if cluster["server"].startswith("https:"):
+        # TLS connections end a moment after their session, and nothing tells when.
+        await asyncio.sleep(0.25)
 
 
 def a_pod(name: str, *, node: str = "", **metadata: Any) -> Json:
