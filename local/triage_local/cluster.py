@@ -44,8 +44,16 @@ SCRIPTED_MODEL: Final = "scripted"
 # What the manifests in `examples/` name.
 _EXAMPLE_IMAGE: Final = "registry.example/docs-triage:0.1.0"
 _GEMINI_URL: Final = "GOOGLE_GEMINI_BASE_URL"
-# By what a model of the outside world is reached from behind a proxy.
-_OUTSIDE: Final = ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy", "SSL_CERT_FILE", "SSL_CERT_DIR")
+# By what a model of the outside world is reached: a proxy, its certificates, an endpoint of one's own.
+_OUTSIDE: Final = (
+    "HTTPS_PROXY",
+    "https_proxy",
+    "NO_PROXY",
+    "no_proxy",
+    "SSL_CERT_FILE",
+    "SSL_CERT_DIR",
+    _GEMINI_URL,
+)
 _SCRIPTED_KEY: Final = "none-needed"
 
 _COLLECTIONS: Final = {
@@ -174,7 +182,8 @@ class LocalCluster:
             DocsEnv.MODEL_API_KEY: key,
             **({DocsEnv.MODEL_BASE_URL: url} if url else {}),
         }
-        return {**_outside(), **{str(variable): value for variable, value in chosen.items()}}
+        outside = _outside() if self._gemini else {}
+        return {**outside, **{str(variable): value for variable, value in chosen.items()}}
 
     async def _start_api(self, resources: contextlib.AsyncExitStack) -> None:
         await resources.enter_async_context(self.server)
