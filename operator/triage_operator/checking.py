@@ -8,7 +8,7 @@ from triage_contract.database.migrating import check_schema
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import TriageError
 from triage_operator.kube import Kube
-from triage_operator.permissions import LEASE_PERMISSIONS, PERMISSIONS, Permission
+from triage_operator.permissions import LEASE_PERMISSIONS, NODE_PERMISSIONS, PERMISSIONS, Permission
 from triage_operator.resources import AGENTS, RUNS
 from triage_operator.settings import DatabaseSettings, KubeSettings, LeaseSettings
 
@@ -49,6 +49,8 @@ async def check_cluster(
                 denied = [one for one in PERMISSIONS if not await kube.allowed(*one, namespace)]
                 where = "all namespaces" if namespace is None else f"namespace {namespace}"
                 yield Finding(what=f"permissions in {where}", fault=_denied(denied))
+            denied = [one for one in NODE_PERMISSIONS if not await kube.allowed(*one, None)]
+            yield Finding(what="permission to list nodes", fault=_denied(denied))
             denied = [one for one in LEASE_PERMISSIONS if not await kube.allowed(*one, lease.namespace)]
             yield Finding(what=f"permissions on leases in namespace {lease.namespace}", fault=_denied(denied))
     except TriageError as error:

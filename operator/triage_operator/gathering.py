@@ -118,7 +118,7 @@ class Gatherer:
             last_pods={epoch: pod for epoch, pod in last_words.items() if epoch not in ours},
             foreign_pod=open_attempt is not None and _is_foreign(pods, ours, open_attempt),
             refusal=None if open_attempt is None else self._refusals.get(open_attempt.serial),
-            node_unschedulable=False,
+            node_unschedulable=open_attempt is not None and open_attempt.node in self._sightings.cordoned,
             life=self._lives.sign(None if open_attempt is None else open_attempt.serial, records.now),
             running=records.running,
             ahead=self._places.ahead(found.agent_key, found.key, run.metadata.creation_timestamp),

@@ -14,8 +14,16 @@ DELETED = "DELETED"
 class Handlers:
     """Wakes the runs that an event is about, if it is news."""
 
-    def __init__(self, *, wake: Callable[[RunKey], None], sightings: Sightings, places: Places) -> None:
+    def __init__(
+        self,
+        *,
+        wake: Callable[[RunKey], None],
+        note_agent: Callable[[AgentKey], None],
+        sightings: Sightings,
+        places: Places,
+    ) -> None:
         self._wake = wake
+        self._note_agent = note_agent
         self._sightings = sightings
         self._places = places
         self._generations: dict[AgentKey, object] = {}
@@ -42,5 +50,6 @@ class Handlers:
         generation = None if deleted else metadata.get("generation", 0)
         if deleted or self._generations.get(key) != generation:
             self._generations[key] = generation
+            self._note_agent(key)
             for run in self._places.unfinished(key):
                 self._wake(run)

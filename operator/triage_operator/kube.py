@@ -148,6 +148,14 @@ class Kube:
         """List the TriageRuns of a namespace, or of all (None), page by page."""
         return self._list(_ours(namespace, "triageruns"))
 
+    def list_agents(self, namespace: str | None) -> AsyncIterator[Object]:
+        """List the TriageAgents of a namespace, or of all (None), page by page."""
+        return self._list(_ours(namespace, "triageagents"))
+
+    def list_cordoned_nodes(self) -> AsyncIterator[Object]:
+        """List the nodes that take no more pods."""
+        return self._list(_core(None, "nodes"), fieldSelector="spec.unschedulable=true")
+
     def list_pods(self, namespace: str | None, *, label_selector: str) -> AsyncIterator[Object]:
         """List pods of a namespace, or of all (None), page by page."""
         return self._list(_core(namespace, "pods"), labelSelector=label_selector)
@@ -164,11 +172,13 @@ class Kube:
         """Delete a TriageRun, and what it owns in the background, if it still has that UID."""
         await self._delete(_ours(namespace, "triageruns", name), uid)
 
-    async def write_status(self, run: Object) -> Object:
+    async def write_run_status(self, run: Object) -> Object:
         """Replace the status of a TriageRun as it was read; a run changed since is a conflict."""
-        metadata = run["metadata"]
-        path = _ours(metadata["namespace"], "triageruns", metadata["name"])
-        return await self._require("PUT", f"{path}/status", body=run)
+        return await self._write_status("triageruns", run)
+
+    async def write_agent_status(self, agent: Object) -> Object:
+        """Replace the status of a TriageAgent as it was read; an agent changed since is a conflict."""
+        return await self._write_status("triageagents", agent)
 
     async def create_event(self, namespace: str, event: Object) -> None:
         """Record an Event."""
@@ -185,6 +195,10 @@ class Kube:
     async def replace_lease(self, namespace: str, name: str, lease: Object) -> Object:
         """Replace a Lease as it was read; one changed since is a conflict."""
         return await self._require("PUT", _lease(namespace, name), body=lease)
+
+    async def _write_status(self, plural: str, thing: Object) -> Object:
+        path = _ours(thing["metadata"]["namespace"], plural, thing["metadata"]["name"])
+        return await self._require("PUT", f"{path}/status", body=thing)
 
     async def _get(self, path: str) -> Object | None:
         return await self._request("GET", path)

@@ -19,12 +19,16 @@ PERMISSIONS: Final = tuple(
         (GROUP, "triageruns", ("get", "list", "watch", "delete")),
         (GROUP, "triageruns/status", ("update",)),
         (GROUP, "triageagents", ("get", "list", "watch")),
+        (GROUP, "triageagents/status", ("update",)),
         ("", "pods", ("get", "list", "watch", "create", "delete")),
         ("", "events", ("create",)),
     )
     for verb in verbs
 )
 """In every watched namespace."""
+
+NODE_PERMISSIONS: Final = (Permission("list", "", "nodes"),)
+"""In the cluster; without them a cordoned node is left only when its pods are evicted."""
 
 LEASE_PERMISSIONS: Final = tuple(
     Permission(verb, "coordination.k8s.io", "leases") for verb in ("get", "create", "update")

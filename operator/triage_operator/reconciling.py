@@ -15,6 +15,7 @@ from triage_contract.exceptions import (
     TriageError,
 )
 from triage_operator.actions import Action, DeleteRun, EndAttempt, EndRun, FillCause, OpenAttempt, Wait
+from triage_operator.agents import AgentKeeper
 from triage_operator.announcing import Announcer
 from triage_operator.applying import Applier
 from triage_operator.deciding import decide
@@ -53,6 +54,7 @@ class Reconciler:
         gatherer: Gatherer,
         applier: Applier,
         announcer: Announcer,
+        agents: AgentKeeper,
         places: Places,
         sightings: Sightings,
         queue: WorkQueue[RunKey],
@@ -66,6 +68,7 @@ class Reconciler:
         self._gatherer = gatherer
         self._applier = applier
         self._announcer = announcer
+        self._agents = agents
         self._places = places
         self._sightings = sightings
         self._queue = queue
@@ -156,7 +159,7 @@ class Reconciler:
     async def _write_status(self, found: Found, snapshot: Snapshot, action: Action) -> None:
         before, status = found.run.status, build_status(snapshot, action)
         if status is not None and status != before:
-            self._sightings.run(await self._kube.write_status({**found.raw, "status": status.to_json()}))
+            self._sightings.run(await self._kube.write_run_status({**found.raw, "status": status.to_json()}))
             await self._checkpoint(Step.STATUS_WRITTEN)
         if status is None or not isinstance(action, Wait) or _reason(status) != _reason(before):
             self._announcer.announce(
@@ -167,7 +170,7 @@ class Reconciler:
         """Show in the status what is in the way, where nothing else about the run can be said."""
         status = held_up(raw, reason=reason, message=message, now=datetime.now(UTC))
         if status != (raw.get("status") or {}):
-            self._sightings.run(await self._kube.write_status({**raw, "status": status}))
+            self._sightings.run(await self._kube.write_run_status({**raw, "status": status}))
 
     async def _end_others(self, key: RunKey, uid: str | None) -> None:
         """End the rows of runs that had this name and are not ``uid``, the one that has it now; None: nobody has."""
@@ -184,6 +187,7 @@ class Reconciler:
             queued = action.reason is Reason.QUEUED
             self._places.note(agent, found.key, created_at, queued=queued)
         if isinstance(action, EndAttempt | EndRun | OpenAttempt):
+            self._agents.note(agent)
             # A place is free, or the next in line has become another one.
             following = self._places.next_in_line(agent)
             if following is not None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import DatabaseError
+from triage_operator.agents import AgentKeeper
 from triage_operator.announcing import Announcer
 from triage_operator.applying import Applier
 from triage_operator.embedding import Watcher
@@ -20,7 +21,7 @@ from triage_operator.leasing import Leadership
 from triage_operator.listening import Listener, Looker
 from triage_operator.lives import Lives
 from triage_operator.metrics import Metrics
-from triage_operator.places import Places
+from triage_operator.places import AgentKey, Places
 from triage_operator.queueing import WorkQueue
 from triage_operator.reconciling import Reconciler
 from triage_operator.resources import AGENTS, RUNS, WATCHED
@@ -50,6 +51,7 @@ class Operator:
         self._hearing = Hearing(WATCHED)
         self._leadership = Leadership(kube, settings.lease)
         self._announcer = Announcer(kube, identity=settings.lease.identity)
+        self._agents = AgentKeeper(kube, store, settings.reconciling)
         lives = Lives()
         refusals: dict[int, Refusal] = {}
         self._listener = Listener(store, self._queue, settings.reconciling)
@@ -59,6 +61,7 @@ class Operator:
             store,
             sightings=self._sightings,
             queue=self._queue,
+            note_agent=self._agents.note,
             namespaces=settings.namespaces,
             settings=settings.reconciling,
         )
@@ -83,6 +86,7 @@ class Operator:
                 checkpoint=checkpoint,
             ),
             announcer=self._announcer,
+            agents=self._agents,
             places=self._places,
             sightings=self._sightings,
             queue=self._queue,
@@ -91,7 +95,9 @@ class Operator:
             settings=settings.reconciling,
             checkpoint=checkpoint,
         )
-        handlers = Handlers(wake=self._wake, sightings=self._sightings, places=self._places)
+        handlers = Handlers(
+            wake=self._wake, note_agent=self._note_agent, sightings=self._sightings, places=self._places
+        )
         self._watcher = Watcher(kube, see=handlers.see, hearing=self._hearing, namespaces=settings.namespaces)
         self._metrics.read_at_scrape("leader", lambda: float(self._leadership.leading))
         self._metrics.read_at_scrape("queue_depth", lambda: float(len(self._queue)))
@@ -163,16 +169,22 @@ class Operator:
                 group.create_task(self._listener.work())
                 group.create_task(self._sweeper.work())
                 group.create_task(self._announcer.work())
+                group.create_task(self._agents.work())
                 group.create_task(
                     self._queue.work(self._reconciler.reconcile, workers=self._settings.reconciling.workers)
                 )
         finally:
             self._queue.clear()
 
+    # Whoever begins to lead wakes every unfinished run, and looks over every agent.
+
     def _wake(self, key: RunKey) -> None:
-        # Whoever begins to lead wakes every unfinished run.
         if self._leadership.leading:
             self._queue.wake(key)
+
+    def _note_agent(self, key: AgentKey) -> None:
+        if self._leadership.leading:
+            self._agents.note(key)
 
 
 async def run(settings: Settings, stop: asyncio.Event, *, checkpoint: Checkpoint = go_on) -> None:

@@ -120,6 +120,9 @@ class ReconcilingSettings:
     resync_seconds: float = 600.0
     """Between two passes over every unfinished run, whether anything seems to have changed or not."""
 
+    agent_status_seconds: float = 2.0
+    """From a change that concerns an agent's status to its write, so that many changes make one."""
+
     look_seconds: float = 0.25
     """Between two looks at the locks of all attempts: one query, whatever their number."""
 

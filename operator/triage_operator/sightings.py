@@ -38,6 +38,8 @@ class Sightings:
         """Runs by namespace and name."""
         self.phases: dict[RunKey, str] = {}
         """Their phases, for the metrics; the empty text where no status was written yet."""
+        self.cordoned: frozenset[str] = frozenset()
+        """Nodes that take no more pods."""
         self._pods: dict[RunKey, dict[str, Version]] = {}
         self._last_words: dict[RunKey, dict[str, Object]] = {}
 

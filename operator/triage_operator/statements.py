@@ -4,6 +4,8 @@ from typing import Final
 
 from sqlalchemy import text
 
+from triage_contract.states import ToolKind
+
 SUMMARY: Final = text("""
 SELECT clock_timestamp() AS now,
     (
@@ -146,15 +148,32 @@ FROM ended e
 """Ends a run, a never recorded one as well, and counts it; and a refused resume where an attempt was lost."""
 
 ACTIVE_RUNS: Final = text("""
-SELECT r.*, newest.epoch, CASE WHEN newest.ended_at IS NULL THEN newest.serial END AS open_serial
+SELECT r.*, newest.epoch, CASE WHEN newest.ended_at IS NULL THEN newest.serial END AS open_serial,
+    CASE WHEN newest.ended_at IS NULL THEN newest.node END AS node
 FROM triage.runs r LEFT JOIN LATERAL (
-    SELECT a.serial, a.epoch, a.ended_at FROM triage.attempts a
+    SELECT a.serial, a.epoch, a.ended_at, a.node FROM triage.attempts a
     WHERE a.run_id = r.id ORDER BY a.epoch DESC LIMIT 1
 ) newest ON true
 WHERE r.cluster_id = :cluster_id AND r.state = 'active'
     AND (CAST(:namespace AS text) IS NULL OR (r.namespace = :namespace AND r.name = :name))
 """)
 """The runs of this cluster that are not over, or those of one name, each with its newest attempt."""
+
+AGENT_FACTS: Final = text("""
+WITH newest AS (
+    SELECT app_name, user_id, session_id FROM triage.runs
+    WHERE cluster_id = :cluster_id AND namespace = :namespace AND agent = :agent
+    ORDER BY created_at DESC LIMIT 20
+)
+SELECT (
+        SELECT count(*) FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id
+        WHERE a.ended_at IS NULL
+            AND r.cluster_id = :cluster_id AND r.namespace = :namespace AND r.agent = :agent
+    ) AS running,
+    count(*) AS calls, array_agg(DISTINCT c.tool) FILTER (WHERE c.kind = :undeclared) AS undeclared
+FROM newest JOIN triage.tool_calls c USING (app_name, user_id, session_id)
+""").bindparams(undeclared=ToolKind.UNDECLARED.value)
+"""What the rows say of an agent; of its tools those that its newest runs called."""
 
 LOOK: Final = text("""
 SELECT clock_timestamp() AS now,

@@ -52,12 +52,26 @@ class Records:
 class ActiveRun:
     """A run that is not over by its row.
 
-    ``epoch`` is that of its newest attempt; None: none was made. ``open_serial`` None: none is open.
+    ``epoch`` is that of its newest attempt; None: none was made. ``open_serial`` None: none is open. ``node`` is
+    that of the open attempt; None: none, or not known.
     """
 
     row: RunRow
     epoch: int | None
     open_serial: int | None
+    node: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentFacts:
+    """What the rows say of an agent.
+
+    ``running`` counts its open attempts. ``undeclared`` are the tools that were called in its newest runs and are
+    of no declared kind; None: none was called.
+    """
+
+    running: int
+    undeclared: frozenset[str] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,10 +235,21 @@ class Store:
             rows = await connection.execute(statements.ACTIVE_RUNS, params)
             return tuple(
                 ActiveRun(
-                    row=RunRow.from_mapping(dict(row)), epoch=row["epoch"], open_serial=row["open_serial"]
+                    row=RunRow.from_mapping(row),
+                    epoch=row["epoch"],
+                    open_serial=row["open_serial"],
+                    node=row["node"],
                 )
                 for row in rows.mappings()
             )
+
+    async def agent_facts(self, namespace: str, agent: str) -> AgentFacts:
+        """Read what an agent's status says."""
+        params = {"cluster_id": self._cluster_id, "namespace": namespace, "agent": agent}
+        async with self._reading() as connection:
+            row = (await connection.execute(statements.AGENT_FACTS, params)).one()
+        undeclared = frozenset(row.undeclared or ())
+        return AgentFacts(running=row.running, undeclared=undeclared if row.calls else None)
 
     async def look(self, *, lapse_seconds: float) -> Look:
         """Look at all claimed attempts; ``lapse_seconds`` without a heartbeat is silence."""

@@ -3,10 +3,12 @@
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 
 from triage_contract.exceptions import DatabaseError
-from triage_operator.exceptions import KubeError
+from triage_operator.exceptions import KubeError, KubeRefusedError
 from triage_operator.kube import Kube
+from triage_operator.places import AgentKey
 from triage_operator.queueing import WorkQueue
 from triage_operator.resources import OUR_PODS
 from triage_operator.settings import ReconcilingSettings
@@ -26,6 +28,7 @@ class Sweeper:
         *,
         sightings: Sightings,
         queue: WorkQueue[RunKey],
+        note_agent: Callable[[AgentKey], None],
         namespaces: tuple[str, ...],
         settings: ReconcilingSettings,
     ) -> None:
@@ -33,6 +36,7 @@ class Sweeper:
         self._store = store
         self._sightings = sightings
         self._queue = queue
+        self._note_agent = note_agent
         self._namespaces = namespaces
         self._settings = settings
         self._resynced_at: float | None = None
@@ -76,6 +80,7 @@ class Sweeper:
             KubeError, DatabaseError: it could not be completed.
         """
         started = time.monotonic()
+        await self._look_at_nodes()
         resync = self._resynced_at is None or started - self._resynced_at >= self._settings.resync_seconds
         # Rows first: a run that is recorded later than this has been listed, or its object is not there.
         active = await self._store.active_runs()
@@ -94,6 +99,9 @@ class Sweeper:
                     pods.setdefault(owner, set()).add(pod["metadata"]["name"])
                     if self._sightings.pod(pod):
                         self._queue.wake(owner)
+            if resync:
+                async for agent in self._kube.list_agents(namespace):
+                    self._note_agent(AgentKey(agent["metadata"]["namespace"], agent["metadata"]["name"]))
         for key in self._sightings.missing(pods):
             self._queue.wake(key)
         for recorded in active:
@@ -102,12 +110,23 @@ class Sweeper:
                 # Only a reading of that name proves that the run is gone: the pass makes it.
                 self._sightings.forget(key)
                 self._queue.wake(key)
+            elif recorded.node in self._sightings.cordoned:
+                self._queue.wake(key)
         for key in set(self._sightings.runs) - set(standing):
             self._queue.wake(key)
         await self._store.count_recoveries()
         self._swept_at = time.monotonic()
         if resync:
             self._resynced_at = started
+
+    async def _look_at_nodes(self) -> None:
+        try:
+            nodes = [node["metadata"]["name"] async for node in self._kube.list_cordoned_nodes()]
+        except KubeRefusedError as error:
+            # Without the right to list nodes, an eviction tells as well, only later.
+            _logger.debug("nodes cannot be listed", extra={"action": "sweep", "reason": str(error)})
+            nodes = []
+        self._sightings.cordoned = frozenset(nodes)
 
     def _is_watched(self, namespace: str) -> bool:
         return not self._namespaces or namespace in self._namespaces

@@ -251,7 +251,7 @@ def settings_for(cluster: Cluster, database: Database, **deciding: float) -> Set
         kube=cluster.settings,
         lease=LeaseSettings(namespace=NAMESPACE, identity=identity, duration_seconds=1, retry_seconds=0.1),
         serving=ServingSettings(host="127.0.0.1", port=0),
-        reconciling=ReconcilingSettings(sweep_seconds=1.0, reconnect_seconds=0.1),
+        reconciling=ReconcilingSettings(sweep_seconds=1.0, reconnect_seconds=0.1, agent_status_seconds=0.2),
         deciding=dataclasses.replace(DecidingSettings(), **deciding),
     )
 
