@@ -9,8 +9,7 @@ from triage_operator.reasons import Reason
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stated:
-    """What every action says of itself: one value for the condition, the Event, the metric and the log
-    line."""
+    """What every action says of itself: one value for the condition, the Event, the metric and the log line."""
 
     reason: Reason
     message: str
@@ -18,8 +17,7 @@ class Stated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait(Stated):
-    """Change nothing; show ``phase``. ``until`` is when to look again without a wake-up; None: only when
-    woken."""
+    """Change nothing; show ``phase``. ``until`` is when to look again without a wake-up; None: only when woken."""
 
     phase: Phase
     until: datetime | None
@@ -27,8 +25,10 @@ class Wait(Stated):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAttempt(Stated):
-    """Record the next attempt with its fence, then make its pod. ``observed_epoch`` 0: the session has no
-    fence yet."""
+    """Record the next attempt with its fence, then make its pod.
+
+    ``observed_epoch`` 0: the session has no fence yet. ``memory_limit_bytes`` None: no limit.
+    """
 
     observed_epoch: int
     memory_limit_bytes: int | None

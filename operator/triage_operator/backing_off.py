@@ -1,5 +1,4 @@
-"""When the next attempt may start: the first resume after progress at once, each further one later than the
-last."""
+"""When the next attempt may start: the first resume after progress at once, each further one later than the last."""
 
 import hashlib
 from collections.abc import Sequence
@@ -11,8 +10,7 @@ from triage_contract.database.rows import AttemptRow
 from triage_contract.states import Outcome
 
 JITTER: Final = 0.25
-"""Share of a wait that is taken off at most, so that runs that were lost together do not come back
-together."""
+"""Share of a wait that is taken off at most, so that runs that were lost together do not come back together."""
 
 
 def ready_at(
@@ -35,8 +33,7 @@ def ready_at(
 
 
 def resumes_in_a_row(attempts: Sequence[AttemptRow]) -> int:
-    """Give which resume the next one is, counted from the last attempt that made progress, hand-offs left
-    out."""
+    """Give which resume the next one is, counted from the last attempt that made progress, hand-offs left out."""
     count = 0
     for attempt in reversed(attempts):
         count += attempt.outcome is not Outcome.HANDED_OFF

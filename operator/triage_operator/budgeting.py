@@ -30,8 +30,7 @@ def counts(cause: Cause | None, attempt: AttemptRow, agent: TriageAgent | None) 
 
 
 def no_progress(attempts: Sequence[AttemptRow]) -> int:
-    """Count the ended attempts since the last progress that count; those that do not count are passed
-    over."""
+    """Count the ended attempts since the last progress that count; those that do not count are passed over."""
     count = 0
     for attempt in reversed(attempts):
         if attempt.progressed:

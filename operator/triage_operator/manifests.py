@@ -104,8 +104,7 @@ def build_pod(
 
 
 def template_fault(agent: TriageAgent) -> str | None:
-    """Say what is wrong with an agent's ``podTemplate``; None: nothing that shows before the API server
-    looks."""
+    """Say what is wrong with an agent's ``podTemplate``; None: nothing that shows before the API server looks."""
     try:
         merge_template(_spec(agent, [], None), agent.spec.pod_template.spec)
     except PodTemplateError as error:

@@ -14,16 +14,14 @@ DEFAULT_CAP: Final = 4
 
 
 def agent_limit(agent: TriageAgent) -> int | None:
-    """Give the memory limit of the agent's own resources in bytes; None: it has none, and nothing is ever
-    raised."""
+    """Give the memory limit of the agent's own resources in bytes; None: it has none, and nothing is ever raised."""
     text = agent.spec.resources.limits.get("memory")
     # Kubernetes takes a limit of 0 for none.
     return (parse_memory(text) or None) if text is not None else None
 
 
 def next_limit(agent: TriageAgent, attempts: Sequence[AttemptRow]) -> int | None:
-    """Give the memory limit of the next attempt in bytes: the agent's own, or what an OOM kill calls for if
-    that is more."""
+    """Give the next attempt's memory limit in bytes: the agent's own, or what an OOM kill calls for; None: none."""
     own = agent_limit(agent)
     if own is None:
         return None

@@ -30,19 +30,16 @@ class DecidingSettings:
     """From a loss of unknown cause to the end of its run for want of progress, since that end is for good."""
 
     deletion_slack_seconds: float = 2.0
-    """Beyond a pod's grace period, until an attempt that neither released its fence nor ended is taken for
-    lost."""
+    """Beyond a pod's grace period, until an attempt that neither released its fence nor ended is taken for lost."""
 
     start_limit_seconds: float = 300.0
     """From a pod's node to its running agent container, where the run sets no ``startDeadlineSeconds``."""
 
     claim_limit_seconds: float = 120.0
-    """From the running container to the claim. An agent needs some seconds for its imports, on a busy node
-    many."""
+    """From the running container to the claim. An agent needs some seconds for its imports, on a busy node many."""
 
     leaving_seconds: float = 30.0
-    """From an attempt's end to the deletion of a pod that still runs, for whatever in it does not end by
-    itself."""
+    """From an attempt's end to the deletion of a pod that still runs, for whatever in it does not end by itself."""
 
     refusal_retry_seconds: float = 10.0
     """Between two tries to make a pod that the API server refused."""

@@ -42,8 +42,7 @@ _HELD_UP: Final = frozenset(
 
 
 def build_status(snapshot: Snapshot, action: Action) -> RunStatus | None:
-    """Build the status to write. None: another action follows at once, and the run's next rest is what is
-    shown."""
+    """Build the status to write. None: another action follows at once, and the run's next rest is what is shown."""
     if isinstance(action, EndRun):
         phase, output = PHASES[action.state], action.output
     elif isinstance(action, Wait):

@@ -1,5 +1,4 @@
-"""Pods of ended attempts that still run are deleted. Those that ended stay, for ``kubectl logs``, as long as
-the run."""
+"""Pods of ended attempts that still run are deleted; those that ended stay as long as the run, for their logs."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -46,9 +45,11 @@ def _is_over(pod: Pod) -> bool:
 
 
 def _patience(attempt: AttemptRow, pod: Pod, settings: DecidingSettings) -> timedelta:
-    """Give how long after the attempt's end its pod may run: a process that ends by itself needs a moment for
-    that, and one that is presumed dead leaves its pod to the kubelet, whose word on the cause is worth
-    having."""
+    """Give how long after the attempt's end its pod may run.
+
+    A process that ends by itself needs a moment; one that is presumed dead leaves its pod to the kubelet, whose word on
+    the cause is worth having.
+    """
     running = diagnose(pod).state is PodState.RUNNING
     unwanted = attempt.outcome is Outcome.CANCELLED or attempt.cause is Cause.UNRESPONSIVE
     return timedelta(seconds=settings.leaving_seconds if running and not unwanted else 0)

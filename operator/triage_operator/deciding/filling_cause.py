@@ -1,5 +1,4 @@
-"""A lost attempt's cause is filled in, or corrected, once its pod says more than was known when it was
-lost."""
+"""A lost attempt's cause is filled in, or corrected, once its pod says more than was known when it was lost."""
 
 from typing import Final
 

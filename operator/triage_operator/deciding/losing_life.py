@@ -64,8 +64,7 @@ def _lock_due_at(snapshot: Snapshot, attempt: AttemptRow, settings: DecidingSett
 
 
 def _heartbeat_due_at(snapshot: Snapshot, attempt: AttemptRow, settings: DecidingSettings) -> datetime:
-    """Give when the heartbeat has lapsed. Time in which the operator could not have seen one does not
-    count."""
+    """Give when the heartbeat has lapsed. Time in which the operator could not have seen one does not count."""
     since = max(_heartbeat_at(attempt), snapshot.life.reachable_since)
     return since + timedelta(seconds=settings.heartbeat_lapse_seconds)
 

@@ -11,8 +11,7 @@ Policy = Callable[[Snapshot, DecidingSettings], Action | None]
 """Gives the action that a snapshot calls for, None where it has nothing to say."""
 
 Alarm = Callable[[Snapshot, DecidingSettings], datetime | None]
-"""Gives when a policy will act if nothing happens until then; None: never, or only for a reason that wakes
-the run."""
+"""Gives when a policy will act if nothing happens until then; None: not without something that wakes the run."""
 
 
 def earliest(instants: Iterable[datetime | None]) -> datetime | None:

@@ -110,8 +110,7 @@ def _state(container: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _first_waiting(containers: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Give why the first init container that cannot start waits; the others wait for it, with no reason of
-    their own."""
+    """Give why the first init container that cannot start waits; the others wait for it, and do not say so."""
     waiting = (_state(item).get("waiting") or {} for item in containers)
     return next((item for item in waiting if item.get("reason") in _START_BLOCKED), None)
 
@@ -125,8 +124,7 @@ def _init_failure(containers: Iterable[Mapping[str, Any]]) -> str | None:
 
 
 def _deletion(metadata: Mapping[str, Any]) -> tuple[datetime | None, datetime | None]:
-    """Give when a deletion's grace period ends, which is what ``deletionTimestamp`` says, and when it was
-    asked for."""
+    """Give when a deletion's grace period ends (``deletionTimestamp``), and when the deletion was asked for."""
     ends_at = _time(metadata.get("deletionTimestamp"))
     if ends_at is None:
         return None, None
