@@ -6,6 +6,7 @@ from triage_local.apiserver.strategies.base import Strategy
 from triage_local.apiserver.strategies.definitions import DefinitionStrategy
 from triage_local.apiserver.strategies.namespaces import NamespaceStrategy
 from triage_local.apiserver.strategies.pods import PodStrategy
+from triage_local.apiserver.strategies.reviews import ReviewStrategy
 from triage_local.apiserver.strategies.secrets import SecretStrategy
 
 
@@ -113,6 +114,15 @@ def _grouped_resources() -> list[Resource]:
             categories=("api-extensions",),
             subresources=("status",),
             columns=columns.DEFINITIONS,
+        ),
+        Resource(
+            group="authorization.k8s.io",
+            version="v1",
+            plural="selfsubjectaccessreviews",
+            kind="SelfSubjectAccessReview",
+            namespaced=False,
+            strategy=ReviewStrategy(),
+            verbs=("create",),
         ),
         Resource(
             group="coordination.k8s.io",

@@ -19,7 +19,6 @@ VERSION: Final[Json] = {
 }
 """The Kubernetes version whose behaviour is emulated; kubectl compares its own with it."""
 
-_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 _SUBRESOURCE_VERBS: Final = {
     "binding": ("create",),
     "eviction": ("create",),
@@ -82,7 +81,7 @@ def _entries(found: Iterable[Resource]) -> Iterable[Json]:
             "singularName": resource.singular or resource.kind.lower(),
             "namespaced": resource.namespaced,
             "kind": resource.kind,
-            "verbs": list(_VERBS),
+            "verbs": list(resource.verbs),
         }
         if resource.short_names:
             entry["shortNames"] = list(resource.short_names)

@@ -1,5 +1,7 @@
 """Requests to the resources: one method for each verb."""
 
+from typing import Final
+
 from aiohttp import web
 
 from triage_local.apiserver import options, rendering
@@ -15,6 +17,17 @@ from triage_local.apiserver.store import Store
 from triage_local.apiserver.subresources import Subresources
 from triage_local.apiserver.watching import DEFAULT_TIMEOUT_SECONDS, CutError, Watches, WatchRequest
 from triage_local.apiserver.writing import Writer
+
+_VERBS: Final = {
+    ("GET", True): "get",
+    ("GET", False): "list",
+    ("POST", False): "create",
+    ("PUT", True): "update",
+    ("PATCH", True): "patch",
+    ("DELETE", True): "delete",
+    ("DELETE", False): "deletecollection",
+}
+"""The verb of a method, on one object or on the list."""
 
 
 class ResourceHandler:
@@ -43,23 +56,25 @@ class ResourceHandler:
         answer = await self._subresources.answer(target, request)
         if answer is not None:
             return answer
-        match request.method, bool(target.name):
-            case "GET", named:
+        verb = _VERBS.get((request.method, bool(target.name)))
+        if verb not in target.resource.verbs:
+            raise MethodNotAllowedError("the server does not allow this method on the requested resource")
+        match verb:
+            case "get" | "list":
                 listing = options.list_options(request.query, target.resource, target.name)
                 if listing.watch:
                     return await self._watch(target, request, listing)
-                return self._get(target, request) if named else self._list(target, request, listing)
-            case "POST", False:
+                return self._get(target, request) if verb == "get" else self._list(target, request, listing)
+            case "create":
                 return await self._create(target, request)
-            case "PUT", True:
+            case "update":
                 return await self._replace(target, request)
-            case "PATCH", True:
+            case "patch":
                 return await self._patch(target, request)
-            case "DELETE", True:
+            case "delete":
                 return await self._delete(target, request)
-            case "DELETE", False:
+            case _:
                 return await self._delete_all(target, request)
-        raise MethodNotAllowedError("the server does not allow this method on the requested resource")
 
     def _get(self, target: Target, request: web.Request) -> web.StreamResponse:
         return rendering.one(target.resource, self._writer.read(target.resource, target.key), request)

@@ -71,6 +71,19 @@ _DELETE_OPTIONS: Final[_Message] = {
     4: _Field("propagationPolicy", _text),
     5: _Field("dryRun", _text, repeated=True),
 }
+_REVIEWED: Final[_Message] = {
+    1: _Field("namespace", _text),
+    2: _Field("verb", _text),
+    3: _Field("group", _text),
+    4: _Field("version", _text),
+    5: _Field("resource", _text),
+    6: _Field("subresource", _text),
+    7: _Field("name", _text),
+}
+_REVIEW: Final[_Message] = {
+    1: _Field("resourceAttributes", _message(_REVIEWED)),
+    2: _Field("nonResourceAttributes", _message({1: _Field("path", _text), 2: _Field("verb", _text)})),
+}
 _META: Final = _Field("metadata", _message(_METADATA))
 _KINDS: Final[dict[str, _Message]] = {
     "ConfigMap": {
@@ -89,6 +102,7 @@ _KINDS: Final[dict[str, _Message]] = {
         4: _Field("stringData", _text, mapped=True),
         5: _Field("immutable", _truth),
     },
+    "SelfSubjectAccessReview": {1: _META, 2: _Field("spec", _message(_REVIEW))},
     "ServiceAccount": {1: _META},
 }
 _TYPE_META: Final[_Message] = {1: _Field("apiVersion", _text), 2: _Field("kind", _text)}

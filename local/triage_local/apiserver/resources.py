@@ -2,11 +2,15 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from triage_local.apiserver.columns import NAME_AND_AGE, Column
 from triage_local.apiserver.objects import Json
 from triage_local.apiserver.store import Table
 from triage_local.apiserver.strategies.base import Strategy
+
+VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+"""What can be done with an ordinary resource."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +24,7 @@ class Resource:
     namespaced: bool = True
     strategy: Strategy = field(default_factory=Strategy)
     columns: tuple[Column, ...] = NAME_AND_AGE
+    verbs: tuple[str, ...] = VERBS
     subresources: tuple[str, ...] = ()
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()

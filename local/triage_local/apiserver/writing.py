@@ -86,7 +86,9 @@ class Writer:
         self._refuse(resource, created, resource.strategy.errors(created, None))
         if self._store.get(resource.table, (namespace_of(created), name_of(created))) is not None:
             raise exceptions.already_exists(resource.group, resource.plural, name_of(created))
-        return created if options.dry_run else self._store.put(resource.table, created)
+        if options.dry_run or resource.strategy.transient:
+            return created
+        return self._store.put(resource.table, created)
 
     def update(
         self,

@@ -121,6 +121,10 @@ async def test_create_with_its_typed_clients(kubectl: Kubectl, rest: Rest, names
     assert created.out == f"namespace/{namespace}-b created\n"
 
 
+async def test_auth_can_i(kubectl: Kubectl) -> None:
+    assert (await kubectl("auth", "can-i", "create", "pods")).out == "yes\n"
+
+
 async def test_delete_waits_until_the_pod_is_gone(kubectl: Kubectl, rest: Rest, pods: str) -> None:
     created = (await rest.post(pods, a_pod("one", node="n1"))).body
     deleting = asyncio.create_task(kubectl("delete", "pod", "one"))

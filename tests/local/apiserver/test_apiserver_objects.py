@@ -246,3 +246,12 @@ async def test_a_secret_is_kept_as_base64(rest: Rest, namespace: str) -> None:
 
 async def test_the_version_is_served(rest: Rest) -> None:
     assert (await rest.get("/version")).body["major"] == "1"
+
+
+async def test_who_asks_is_told_what_is_allowed(rest: Rest) -> None:
+    reviews = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+    attributes = {"verb": "create", "resource": "pods", "namespace": "default"}
+    answer = await rest.post(reviews, {"spec": {"resourceAttributes": attributes}})
+    assert (answer.code, answer.body["status"]["allowed"]) == (201, True)
+    assert answer.body["spec"]["resourceAttributes"] == attributes
+    assert (await rest.get(reviews)).code == 405

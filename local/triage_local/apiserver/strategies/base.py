@@ -12,6 +12,8 @@ class Strategy:
 
     unconditional_update = True
     """Whether a PUT may leave out the resource version."""
+    transient = False
+    """Whether an object is answered when it is created, and never stored."""
     label_name = False
     """Whether names are DNS labels, where others are DNS subdomains."""
     graceful = False
