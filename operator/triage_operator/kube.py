@@ -298,6 +298,9 @@ def _delay(state: RetryCallState) -> float:
 
 
 async def _load(settings: KubeSettings) -> Configuration:
+    # The client takes a missing file for an empty one.
+    if settings.config is not None and not Path(settings.config).is_file():
+        raise KubeConfigError(f"no kubeconfig at {settings.config}")
     configuration = Configuration()
     in_cluster = settings.config is None and "KUBERNETES_SERVICE_HOST" in os.environ
     try:
