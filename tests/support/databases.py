@@ -45,9 +45,11 @@ class Database:
 @pytest.fixture(scope="session")
 def template(postgres: PostgresServer) -> str:
     """A migrated database to copy."""
-    url = postgres.create_database("migrated")
-    asyncio.run(migrate(DatabaseUrl.parse(url)))
-    return "migrated"
+    url = DatabaseUrl.parse(postgres.create_database())
+    asyncio.run(migrate(url))
+    name = make_url(url.dsn).database
+    assert name is not None
+    return name
 
 
 @pytest.fixture

@@ -75,7 +75,6 @@ async def test_an_endpoint_that_nobody_listens_at_is_unavailable(
 
 
 # The real client is in this process here, and warns of itself.
-@pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
 async def test_an_endpoint_that_says_nothing_is_unavailable(stage: Stage) -> None:
     async with model_endpoint(Answer(body=None)) as endpoint:
         model = build_model("any", base_url=endpoint.url, api_key="no-key", timeout_seconds=0.5)

@@ -14,7 +14,6 @@ from triage_local.model import ScriptedModel
 from triage_local.postgres import PostgresServer
 
 
-@pytest.mark.filterwarnings("ignore:Inheritance class .* from ClientSession:DeprecationWarning")
 @pytest.mark.parametrize("name", samples.report_names())
 async def test_a_report_leads_to_its_page_and_to_one_issue(name: str, postgres: PostgresServer) -> None:
     database = DatabaseUrl.parse(postgres.create_database())

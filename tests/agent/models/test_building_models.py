@@ -39,7 +39,6 @@ async def texts(model: BaseLlm) -> list[str | None]:
     return [part.text for reply in replies if reply.content for part in reply.content.parts or []]
 
 
-@pytest.mark.filterwarnings("ignore:Inheritance class .* from ClientSession:DeprecationWarning")
 async def test_gemini_is_asked_at_the_base_url() -> None:
     async with model_endpoint(Answer(body=REPLY)) as endpoint:
         model = build_model("any-name", base_url=endpoint.url, api_key="any-key")

@@ -14,11 +14,6 @@ from support.model_endpoint import Answer, model_endpoint
 from triage_agent.exceptions import ReplayError
 from triage_agent.models import ModelFailure, build_model, describe
 
-pytestmark = pytest.mark.filterwarnings(
-    # google-genai 2.34 derives its session from the one of aiohttp.
-    "ignore:Inheritance class .* from ClientSession is discouraged:DeprecationWarning"
-)
-
 API_KEY = "AQ.a-key-of-no-known-shape"  # pragma: allowlist secret
 
 

@@ -10,8 +10,6 @@ from google.genai import Client, errors, types
 from triage_local.model import Call, DocsTriageScript, Reply, ScriptedModel, Turn
 
 # google-genai subclasses aiohttp's session, which aiohttp discourages.
-pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
-
 REPORT = "The tokens page says that deploy tokens never expire. They expire after 90 days."
 PAGES = {
     "install": "# Install\nRun the installer.",
