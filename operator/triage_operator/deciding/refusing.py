@@ -26,7 +26,7 @@ def refuse(snapshot: Snapshot, settings: DecidingSettings) -> EndRun | None:
         return None
     if newest.outcome is Outcome.UNKNOWN_INVOCATION:
         return fail(Reason.UNKNOWN_INVOCATION, newest.error or "The agent does not know the invocation.")
-    if Outcome.BAD_CONFIGURATION is newest.outcome or newest.cause is Cause.BAD_CONFIG:
+    if newest.cause is Cause.BAD_CONFIG:
         return fail(Reason.BAD_CONFIGURATION, newest.error or "The agent cannot be run as it is configured.")
     # An attempt is ended on purpose before its claim only for this, or for what was looked at before.
     if newest.outcome is Outcome.CANCELLED and newest.claimed_at is None:

@@ -149,6 +149,14 @@ def test_end_for_want_of_progress_names_the_cause_and_the_tool() -> None:
     )
 
 
+def test_end_by_the_models_error_has_its_words() -> None:
+    scenario = a_run().attempted(*[ended(Outcome.FAILED, Cause.APP_ERROR, counted=True, ended_at=_OLD)] * 3)
+
+    action = scenario.judged(Verdict.FAILED, error_code="400", error_message="no such\nmodel").action()
+
+    assert action.message.endswith("the last one ended with app_error: no such model")
+
+
 def test_end_at_zero_names_the_setting() -> None:
     action = a_run().resuming(maxNoProgress=0).attempted(_DRAINED).action()
 
