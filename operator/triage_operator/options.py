@@ -81,16 +81,17 @@ def taking(*groups: str) -> Callable[[Command], Command]:
 
     def decorate(command: Command) -> Command:
         for option in reversed(options_of(*groups)):
+            # click takes a default of None for one, and a required flag for given.
+            default = {} if option.default is None else {"default": _as_click_has_it(option.default)}
             add = click.option(
                 option.flag,
                 envvar=option.variable,
                 show_envvar=True,
                 type=option.type,
-                # click names the members of an enum.
-                default=option.default.name.lower() if isinstance(option.default, Enum) else option.default,
                 required=option.required,
-                show_default=option.default_text or option.default is not None,
+                show_default=option.default_text or bool(default),
                 help=option.help,
+                **default,
             )
             command = add(command)
         return command
@@ -144,6 +145,11 @@ def _options(group: str) -> tuple[Option, ...]:
             )
         )
     return tuple(made)
+
+
+def _as_click_has_it(default: Any) -> Any:
+    # click names the members of an enum.
+    return default.name.lower() if isinstance(default, Enum) else default
 
 
 def _click_type(hint: Any) -> Any:

@@ -135,7 +135,7 @@ class DatabaseSettings:
     """``postgresql://user:password@host:port/database``. A secret: give it by the environment."""
 
     direct_url: str | None = field(default=None, repr=False)
-    """A URL past a pooler, for LISTEN; None: the same URL, or no LISTEN where a pooler is in the way."""
+    """A URL past a pooler, for LISTEN. None: the same URL, or no LISTEN where a pooler is in the way."""
 
     pooler: Pooler = Pooler.NONE
     """What stands between: ``none``, or ``transaction`` for a pooler in transaction mode."""

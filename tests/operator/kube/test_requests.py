@@ -127,7 +127,7 @@ async def test_a_cluster_is_told_by_the_uid_of_its_system_namespace(kube: Kube) 
 
 
 async def test_a_kubeconfig_that_is_not_there_is_said(tmp_path: Path) -> None:
-    with pytest.raises(KubeConfigError, match="no kubeconfig at .*missing"):
+    with pytest.raises(KubeConfigError, match="no kubeconfig at"):
         async with Kube.connect(KubeSettings(config=str(tmp_path / "missing"))):
             pass
 

@@ -1,0 +1,64 @@
+"""Events: what they say, and that none is worth waiting for."""
+
+import asyncio
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from support.operated import Cluster, until
+from triage_contract.api import TriageRun, parse_run
+from triage_local.apiserver.faults import Answer
+from triage_operator.announcing import Announcer, build_event
+from triage_operator.reasons import Reason
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _run(name: str = "tokens") -> TriageRun:
+    return parse_run(
+        {
+            "metadata": {
+                "name": name,
+                "namespace": "default",
+                "uid": str(uuid4()),
+                "creationTimestamp": "2026-01-01T00:00:00Z",
+            },
+            "spec": {"report": "x"},
+        }
+    )
+
+
+def test_an_event_is_about_its_run_and_bounded() -> None:
+    run = _run("n" * 253)
+    event = build_event(
+        run, action="EndAttempt", reason=Reason.LOST, message="m" * 2000, identity="op", now=NOW
+    )
+    assert event["involvedObject"]["uid"] == run.metadata.uid
+    assert len(event["message"]) == 1024
+    assert len(event["metadata"]["generateName"]) < 250
+    assert event["type"] == "Warning"
+
+
+def test_the_ordinary_course_is_no_warning() -> None:
+    event = build_event(
+        _run(), action="EndRun", reason=Reason.COMPLETED, message="Done.", identity="op", now=NOW
+    )
+    assert event["type"] == "Normal"
+
+
+async def test_events_are_recorded_in_the_background_and_one_that_is_refused_is_dropped(
+    cluster: Cluster,
+) -> None:
+    cluster.server.faults.answer(Answer(method="POST", target="/events", status=403))
+    async with cluster.connect() as kube:
+        announcer = Announcer(kube, identity="op")
+        working = asyncio.create_task(announcer.work())
+        for reason in (Reason.LOST, Reason.RESUMING, Reason.COMPLETED):
+            announcer.announce(_run(), action="Wait", reason=reason, message="So it is.")
+
+        async def recorded() -> list[str] | None:
+            reasons = sorted(await cluster.reasons())
+            return reasons if len(reasons) == 2 else None
+
+        assert await until(recorded) == ["Completed", "Resuming"]
+        working.cancel()
+        await asyncio.wait((working,))
