@@ -1,5 +1,6 @@
 """What a pod says about its attempt: pending, running, on its way out, or ended, and why. Pure."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -94,11 +95,15 @@ def _held_up(facts: PodFacts) -> Reason | None:
     return Reason.UNSCHEDULABLE if facts.unschedulable is not None else None
 
 
+_KILLED: Final = 128
+"""Exit codes above this are a signal's number and this."""
+
+
 def _message(facts: PodFacts, state: PodState) -> str:
     if facts.exit_code is not None:
         named = f" ({facts.end_reason})" if facts.end_reason not in (None, "Error", "Completed") else ""
         said = f"the agent container ended with exit code {facts.exit_code}{named}"
-        return _sentence(said, _last_words(facts.end_message))
+        return _sentence(said, _last_words(facts.end_message, killed=facts.exit_code > _KILLED))
     match state:
         case PodState.ENDED if facts.init_failure is not None:
             return _sentence(facts.init_failure, None)
@@ -115,15 +120,25 @@ def _message(facts: PodFacts, state: PodState) -> str:
     return _sentence(f"the agent container waits: {facts.wait_reason or 'Scheduled'}", facts.wait_message)
 
 
-def _last_words(text: str | None) -> str | None:
-    """Read a termination message: one of ours, or the end of a log, whose last line says the most."""
-    if text is None:
-        return None
-    ours = TerminationMessage.from_json(text.strip())
+def _last_words(text: str | None, *, killed: bool) -> str | None:
+    """Read a termination message: one of ours, or the end of a log, whose last line says the most.
+
+    The log of a killed process does not know of its end.
+    """
+    ours = TerminationMessage.from_json((text or "").strip())
     if ours is not None:
         return ours.message
-    lines = text.strip().splitlines()
-    return lines[-1] if lines else None
+    lines = [] if text is None or killed else text.strip().splitlines()
+    return _logged(lines[-1]) if lines else None
+
+
+def _logged(line: str) -> str:
+    """Give what a log line says, whether it is a JSON object or plain text."""
+    try:
+        record = json.loads(line)
+        return str(record["message"])
+    except (ValueError, KeyError, TypeError):
+        return line
 
 
 def _sentence(said: str, more: str | None) -> str:

@@ -261,6 +261,14 @@ def test_times() -> None:
             "The agent container ended with exit code 1: KeyError: 'page'.",
         ),
         (
+            a_pod().exited(1, message='{"asctime": "2026-01-01", "message": "the agent raised"}'),
+            "The agent container ended with exit code 1: the agent raised.",
+        ),
+        (
+            a_pod().exited(137, message="an event was stored"),
+            "The agent container ended with exit code 137.",
+        ),
+        (
             a_pod().exited(87, message='{"outcome": null, "message": "no database at db:5432"}'),
             "The agent container ended with exit code 87: no database at db:5432.",
         ),
