@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import yaml
 from api_reference import render_api_reference
+from operator_reference import render_metrics_reference, render_settings_reference
 
 from triage_contract.api.crds import AGENT, RUN, build_crd
 
@@ -31,6 +32,8 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     "crds/triageruns.yaml": partial(render_yaml, partial(build_crd, RUN)),
     "crds/triageagents.yaml": partial(render_yaml, partial(build_crd, AGENT)),
     "docs/reference/api.md": render_api_reference,
+    "docs/reference/settings.md": render_settings_reference,
+    "docs/reference/metrics.md": render_metrics_reference,
 }
 """Each generated file, below the root, and what returns its text."""
 

@@ -25,58 +25,82 @@ Totals = Iterable[tuple[str, Mapping[str, object], float]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Total:
-    """A counter of the database. ``name`` without ``triage_`` is its name there, ``_total`` is added here."""
+class Declared:
+    """A metric. Its name is exported with ``triage_`` before it, and a counter's with ``_total`` behind it."""
 
     name: str
     help: str
-    labels: tuple[str, ...]
+    labels: tuple[str, ...] = ()
 
+
+RUNS: Final = Declared(name="runs", help="TriageRuns that exist, by phase.", labels=("phase",))
+"""From the API server, as the leader last saw them."""
 
 COUNTERS: Final = (
-    Total(
+    Declared(
         name="attempts",
         help="Attempts that ended, by outcome and by cause; the cause is empty where nothing was lost.",
         labels=("namespace", "outcome", "cause"),
     ),
-    Total(name="losses", help="Attempts that were lost, by cause.", labels=("namespace", "cause")),
-    Total(
+    Declared(name="losses", help="Attempts that were lost, by cause.", labels=("namespace", "cause")),
+    Declared(
         name="resumes",
         help="Pods made to go on with a run, by the cause of the attempt before.",
         labels=("namespace", "cause"),
     ),
-    Total(
+    Declared(
         name="resumes_refused",
         help="Runs with a lost attempt that were ended instead of resumed, by reason.",
         labels=("namespace", "reason"),
     ),
-    Total(
+    Declared(
         name="runs_ended",
         help="Runs that ended, by state and reason.",
         labels=("namespace", "state", "reason"),
     ),
-    Total(
+    Declared(
         name="duplicates_suppressed",
         help="Repeated tool calls without a second effect, by tool and by what suppressed it.",
         labels=("namespace", "tool", "where"),
     ),
 )
+"""Kept in the database under the same names."""
 
-RECOVERY: Final = Total(
+RECOVERY: Final = Declared(
     name="recovery_seconds",
     help="Seconds from the detection of a loss to the next attempt's first durable write, by cause.",
     labels=("namespace", "cause"),
 )
+"""A histogram that is kept in the database, with ``RECOVERY_BOUNDS``."""
 
-GAUGES: Final = {
-    "leader": "1 for the operator that leads, 0 for one that stands by.",
-    "queue_depth": "Runs that wait for a worker.",
-    "sweep_age_seconds": "Seconds since the last complete comparison of what should be with what is.",
-    "look_age_seconds": "Seconds since the database last told the attempts' signs of life.",
-}
-"""What each operator says of itself, beside its watches and reconciles."""
+RECONCILES: Final = Declared(
+    name="reconcile_seconds",
+    help="Seconds that a pass over one run took, by what was done.",
+    labels=("action",),
+)
+"""A histogram of this process, with ``RECONCILE_BOUNDS``."""
 
 RECONCILE_BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+
+WATCH_AGE: Final = Declared(
+    name="watch_age_seconds",
+    help="Seconds since the API server was last heard on a watch, by resource.",
+    labels=("resource",),
+)
+
+GAUGES: Final = (
+    Declared(name="leader", help="1 for the operator that leads, 0 for one that stands by."),
+    Declared(name="queue_depth", help="Runs that wait for a worker."),
+    Declared(
+        name="sweep_age_seconds",
+        help="Seconds since the last complete comparison of what should be with what is.",
+    ),
+    Declared(
+        name="look_age_seconds",
+        help="Seconds since the database last told the attempts' signs of life.",
+    ),
+)
+"""What each operator says of itself at a scrape."""
 
 
 class Metrics:
@@ -87,21 +111,14 @@ class Metrics:
         self._runs = _RunMetrics()
         self._registry.register(self._runs)
         self._reconciles = Histogram(
-            "triage_reconcile_seconds",
-            "Seconds that a pass over one run took, by what was done.",
-            ("action",),
+            _full(RECONCILES),
+            RECONCILES.help,
+            RECONCILES.labels,
             registry=self._registry,
             buckets=RECONCILE_BOUNDS,
         )
-        self._watches = Gauge(
-            "triage_watch_age_seconds",
-            "Seconds since the API server was last heard on a watch, by resource.",
-            ("resource",),
-            registry=self._registry,
-        )
-        self._values = {
-            name: Gauge(f"triage_{name}", text, registry=self._registry) for name, text in GAUGES.items()
-        }
+        self._watches = self._gauge(WATCH_AGE)
+        self._values = {gauge.name: self._gauge(gauge) for gauge in GAUGES}
 
     @contextmanager
     def reconciling(self) -> Iterator[Callable[[str], None]]:
@@ -121,6 +138,9 @@ class Metrics:
         """Export the age of a watch."""
         self._watches.labels(resource).set_function(age_seconds)
 
+    def _gauge(self, gauge: Declared) -> Gauge:
+        return Gauge(_full(gauge), gauge.help, gauge.labels, registry=self._registry)
+
     def export(self, totals: Totals, phases: Iterable[str]) -> bytes:
         """Give the text of one scrape: with the counters of the database, and a phase for each run there is."""
         self._runs.totals = totals
@@ -134,13 +154,13 @@ class _RunMetrics(Collector):
         self.phases: Counter[str] = Counter()
 
     def collect(self) -> Iterator[Metric]:
-        phases = GaugeMetricFamily("triage_runs", "TriageRuns that exist, by phase.", labels=("phase",))
+        phases = GaugeMetricFamily(_full(RUNS), RUNS.help, labels=RUNS.labels)
         for phase in Phase:
             phases.add_metric((phase,), self.phases[phase])
         yield phases
         totals = tuple(self.totals)
         for counter in COUNTERS:
-            family = CounterMetricFamily(f"triage_{counter.name}", counter.help, labels=counter.labels)
+            family = CounterMetricFamily(_full(counter), counter.help, labels=counter.labels)
             for name, labels, value in totals:
                 if name == counter.name:
                     family.add_metric(_values(counter, labels), value)
@@ -149,7 +169,7 @@ class _RunMetrics(Collector):
 
 
 def _recovery(totals: Totals) -> HistogramMetricFamily:
-    family = HistogramMetricFamily(f"triage_{RECOVERY.name}", RECOVERY.help, labels=RECOVERY.labels)
+    family = HistogramMetricFamily(_full(RECOVERY), RECOVERY.help, labels=RECOVERY.labels)
     sums: dict[tuple[str, ...], float] = {}
     buckets: dict[tuple[str, ...], dict[str, float]] = defaultdict(dict)
     for name, labels, value in totals:
@@ -170,5 +190,9 @@ def _go_string(number: float) -> str:
     return str(floatToGoString(number))  # type: ignore[no-untyped-call]
 
 
-def _values(total: Total, labels: Mapping[str, object]) -> tuple[str, ...]:
+def _values(total: Declared, labels: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(str(labels.get(label, "")) for label in total.labels)
+
+
+def _full(metric: Declared) -> str:
+    return f"triage_{metric.name}"

@@ -132,7 +132,7 @@ class DatabaseSettings:
     """The database, as the operator reaches it: as the owner of the schema, or with its rights."""
 
     url: str = field(repr=False)
-    """``postgresql://user:password@host:port/database``. A secret: give it by the environment."""
+    """``postgresql://…``, of a role that owns the schema. A secret: give it by the environment."""
 
     direct_url: str | None = field(default=None, repr=False)
     """A URL past a pooler, for LISTEN. None: the same URL, or no LISTEN where a pooler is in the way."""

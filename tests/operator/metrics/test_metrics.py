@@ -78,4 +78,4 @@ def test_counters_are_named_as_prometheus_wants_them(name: str) -> None:
 
 def test_no_metric_has_a_label_that_names_a_run() -> None:
     assert not {"run", "name", "pod", "uid"} & {label for counter in COUNTERS for label in counter.labels}
-    assert all(text.endswith(".") for text in GAUGES.values())
+    assert all(gauge.help.endswith(".") for gauge in (*COUNTERS, *GAUGES))
