@@ -7,7 +7,7 @@ SHELL := /bin/bash
 # Set PYTHON to choose one; otherwise the newest that fits is taken.
 export PYTHON
 UV := .tools/bin/uv
-SYNC := $(UV) sync --quiet --frozen --python .tools/bin/python
+SYNC := $(UV) sync --quiet --frozen --compile-bytecode --python .tools/bin/python
 RUN := .venv/bin
 
 export UV_PYTHON_DOWNLOADS := never
