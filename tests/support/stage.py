@@ -148,9 +148,9 @@ class Stage:
         await asyncio.wait({attempt})
 
     async def calls(self) -> list[tuple[object, ...]]:
-        """Tool, state, result and times begun of each journaled call, in order."""
+        """Tool, state, result and times begun of each call, by tool: those of one reply begin in any order."""
         return await self.database.values(
-            "SELECT tool, state, result, begun_times FROM triage.tool_calls ORDER BY begun_at"
+            "SELECT tool, state, result, begun_times FROM triage.tool_calls ORDER BY tool, begun_at"
         )
 
     async def stored(self) -> list[dict[str, Any]]:

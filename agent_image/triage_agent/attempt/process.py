@@ -1,6 +1,7 @@
 """The process of one attempt: signals, threads, exit code. What `triage attempt` runs in a pod."""
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -71,7 +72,9 @@ class _Process:
     def run(self) -> "Ending":
         signal.signal(signal.SIGTERM, self._on_sigterm)
         self._vitals.start()
-        # Importing ADK takes longer than anything else: meanwhile the thread above connects.
+        # Importing ADK takes longer than anything else, and meanwhile the thread above connects. None of it is
+        # ever garbage: not looking for any saves a tenth of the time.
+        gc.disable()
         from triage_agent.apps import load_app
         from triage_agent.attempt.ending import Ending
 
@@ -88,6 +91,8 @@ class _Process:
         from triage_agent.attempt.working import Interruptions, work
         from triage_agent.replay.gate import Gate
 
+        gc.freeze()
+        gc.enable()
         loop = asyncio.get_running_loop()
         interruptions = Interruptions(gate=Gate(), fenced=asyncio.Event())
 

@@ -1,7 +1,7 @@
 """The attempt's rows: everything an agent process writes to our tables, one fenced statement each."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from sqlalchemy import text
@@ -27,6 +27,11 @@ _STORE_REPLY: Final = text(
     "SELECT triage.store_reply(:serial, :token, :key, CAST(:reply AS jsonb), :prompt_tokens, :output_tokens)"
 )
 _REPLIES: Final = text("SELECT * FROM triage.replies_of(:serial, :token)")
+_RESULTS: Final = text(
+    "SELECT c.call_id, c.result, c.actions FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id"
+    " JOIN triage.tool_calls c USING (app_name, user_id, session_id)"
+    " WHERE a.serial = :serial AND c.call_id = ANY(:call_ids) AND c.state IN ('done', 'raised', 'settled')"
+)
 _RELEASE: Final = text("SELECT triage.release(:serial, :token)")
 _FINISH: Final = text("SELECT triage.finish(:serial, :token, :outcome, :error, :retry_after_seconds)")
 
@@ -98,6 +103,13 @@ class AttemptRecord:
     async def replies(self) -> tuple[StoredReply, ...]:
         """Read the invocation's replies, the oldest first."""
         return tuple(StoredReply(key=row.key, reply=row.reply) for row in await self._call(_REPLIES))
+
+    async def results(self, call_ids: Iterable[str]) -> Mapping[str, BegunCall]:
+        """Read the results of those calls that have one."""
+        rows = await self._call(_RESULTS, call_ids=list(call_ids))
+        return {
+            row.call_id: BegunCall(is_begun=False, result=row.result, actions=row.actions) for row in rows
+        }
 
     async def release(self) -> None:
         """Give the token up, so that a successor can start.

@@ -16,6 +16,7 @@ from google.genai import types
 
 from triage_agent.replay.asking import REPLY_METADATA
 from triage_agent.replay.clock import monotonic_times
+from triage_agent.replay.journal import BegunCall
 from triage_contract.database.rows import SessionKey
 from triage_contract.verdict import Call
 
@@ -62,19 +63,30 @@ async def append_input(
 
 
 async def append_repair(
-    service: BaseSessionService, session: Session, invocation_id: str, calls: tuple[Call, ...]
+    service: BaseSessionService,
+    session: Session,
+    invocation_id: str,
+    calls: Iterable[Call],
+    results: Mapping[str, BegunCall],
 ) -> None:
-    """Answer calls that a resume would not run any more, in the user's name, so that the invocation can go on."""
-    parts = [
-        types.Part(
+    """Answer calls that a resume would not run any more, in the user's name, so that the invocation can go on.
+
+    ``results`` are what the journal holds of them; of the others nobody knows the outcome.
+    """
+    for call in calls:
+        found = results.get(call.id)
+        response = OUTCOME_UNKNOWN if found is None else found.result
+        part = types.Part(
             function_response=types.FunctionResponse(
-                id=call.id, name=call.name, response=dict(OUTCOME_UNKNOWN)
+                id=call.id, name=call.name, response=dict(response or {})
             )
         )
-        for call in calls
-    ]
-    content = types.Content(role="user", parts=parts)
-    await service.append_event(session, _user_event(invocation_id, content, event_id=None))
+        event = _user_event(invocation_id, types.Content(role="user", parts=[part]), event_id=None)
+        # ADK looks for the call where the event says that it is.
+        event.branch, event.isolation_scope = call.branch or None, call.scope or None
+        if found is not None and found.actions is not None:
+            event.actions.state_delta.update(found.actions.get("state_delta", {}))
+        await service.append_event(session, event)
 
 
 async def run_events(

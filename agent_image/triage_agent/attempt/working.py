@@ -147,7 +147,8 @@ class _Work:
             await append_input(service, session, run.invocation_id, run.message)
         if judgement.verdict is Verdict.WEDGED:
             logger.warning("repairing", extra={"action": "repair", "run": str(run.id), "why": judgement.why})
-            await append_repair(service, session, run.invocation_id, judgement.calls)
+            results = await self.record.results(call.id for call in judgement.calls)
+            await append_repair(service, session, run.invocation_id, judgement.calls, results)
         plugins = replaying_plugins(
             journal=self.record,
             replies=ReplyBook(run.invocation_id, await self.record.replies(), stored_reply_keys(session)),

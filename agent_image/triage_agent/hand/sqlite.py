@@ -89,7 +89,7 @@ async def resume(run: SqliteRun, session_id: str, invocation_id: str) -> Ending:
         refuse_unless_open(judgement, session_id, invocation_id)
         if judgement.verdict is Verdict.WEDGED:
             session = await open_session(service, key)
-            await append_repair(service, session, invocation_id, judgement.calls)
+            await append_repair(service, session, invocation_id, judgement.calls, {})
         return await _go_on(run, service, key, invocation_id, None)
 
 

@@ -10,6 +10,8 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
 from support.stage import ScriptedLlm, Stage, an_app, by_turn, call, results, say
+from triage_agent.replay.asking import REPLY_METADATA
+from triage_agent.replay.sessions import FencedSessionService
 from triage_contract.names import REPLAYED_METADATA
 from triage_contract.states import Outcome
 
@@ -42,12 +44,9 @@ async def test_the_first_answer_is_given_again(stage: Stage) -> None:
     assert await stage.last_attempt("replies", "prompt_tokens", "output_tokens") == (1, 100, 15)
 
 
-async def test_a_reply_whose_event_was_lost_is_not_asked_for_again(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from triage_agent.replay.sessions import FencedSessionService
-
-    model = ScriptedLlm(script=by_turn(say("Done.")))
+@pytest.fixture
+def lost(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
+    """Set once an answer of an agent is about to be stored, which then never is."""
     lost = asyncio.Event()
     append = FencedSessionService.append_event
 
@@ -58,6 +57,11 @@ async def test_a_reply_whose_event_was_lost_is_not_asked_for_again(
         return await append(service, session, event)
 
     monkeypatch.setattr(FencedSessionService, "append_event", losing)
+    return lost
+
+
+async def test_a_reply_whose_event_was_lost_is_not_asked_for_again(stage: Stage, lost: asyncio.Event) -> None:
+    model = ScriptedLlm(script=by_turn(say("Done.")))
     await stage.lose(an_app(model), lost)
     assert (await stage.attempt(an_app(model))).outcome is Outcome.FINISHED
     assert len(model.asked) == 1
@@ -148,25 +152,25 @@ async def test_a_blocked_reply_fails_the_attempt_and_is_asked_for_again(stage: S
     assert (await stage.attempt(an_app(better))).outcome is Outcome.FINISHED
 
 
-async def test_what_the_agents_callbacks_make_of_a_reply_they_make_of_it_again(stage: Stage) -> None:
-    page = Page()
-    model = ScriptedLlm(script=by_turn(call("read_page", name="a"), say("Done.")))
+async def test_what_the_agents_callbacks_make_of_a_reply_they_make_of_it_again(
+    stage: Stage, lost: asyncio.Event
+) -> None:
+    model = ScriptedLlm(script=by_turn(say("Done.")))
     seen: list[str] = []
 
-    def rename(callback_context: CallbackContext, llm_response: LlmResponse) -> LlmResponse | None:
-        part = (llm_response.content.parts or [types.Part()])[0] if llm_response.content else types.Part()
-        if part.text is None:
-            return None
-        seen.append(part.text)
-        return LlmResponse(content=types.Content(role="model", parts=[say(part.text.upper())]))
+    def shout(callback_context: CallbackContext, llm_response: LlmResponse) -> LlmResponse:
+        assert llm_response.content is not None
+        assert llm_response.content.parts is not None
+        seen.append(str(llm_response.content.parts[0].text))
+        return LlmResponse(content=types.Content(role="model", parts=[say(seen[-1].upper())]))
 
-    app = an_app(model, [page.read_page], after_model_callback=rename)
-    await stage.lose(app, page.reached)
-    page.is_stuck = False
+    app = an_app(model, after_model_callback=shout)
+    await stage.lose(app, lost)
     assert (await stage.attempt(app)).outcome is Outcome.FINISHED
-    assert seen == ["Done."]
+    assert seen == ["Done.", "Done."]
+    assert len(model.asked) == 1
     (answer,) = [event for event in await stage.stored() if "DONE." in str(event)]
-    assert "triage_reply" in answer["custom_metadata"]
+    assert {REPLAYED_METADATA, REPLY_METADATA} <= answer["custom_metadata"].keys()
 
 
 async def test_a_callback_that_answers_in_the_models_place_leaves_no_step_behind(stage: Stage) -> None:

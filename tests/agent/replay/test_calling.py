@@ -10,10 +10,12 @@ from google.adk.events.event import Event
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.adk.tools.tool_context import ToolContext
+from google.adk.workflow import START, Workflow
 from google.genai import types
+from sqlalchemy import text
 
 from support.stage import ScriptedLlm, Stage, an_app, by_turn, call, results, say
-from triage_agent.attempt.running import open_session
+from triage_agent.attempt.running import OUTCOME_UNKNOWN, open_session
 from triage_agent.replay.sessions import FencedSessionService
 from triage_contract.database.engine import open_engine
 from triage_contract.names import REPLAYED_METADATA
@@ -130,24 +132,56 @@ async def test_synchronous_tools_are_journaled_too(stage: Stage) -> None:
     assert await stage.calls() == [("first", "done", {"result": "one"}, 1)]
 
 
-async def test_a_tool_whose_answer_comes_later_is_not_answered_by_its_journal(stage: Stage) -> None:
-    """Its sibling was lost; the next attempt may find no answer made up for the one that waits."""
+@pytest.mark.parametrize("is_node", [False, True], ids=["agent", "node"])
+async def test_a_tool_whose_answer_comes_later_is_not_answered_by_its_journal(
+    stage: Stage, is_node: bool
+) -> None:
+    """ADK passes over its siblings once it has its answer: they get what the journal knows of them."""
     tools = Tools(stage)
     asked: list[str] = []
 
     def ask_somebody() -> None:
         asked.append("asked")
 
-    script = by_turn([call("ask_somebody"), call("first"), call("second")], say("Done."))
-    app = an_app(
-        ScriptedLlm(script=script), [LongRunningFunctionTool(ask_somebody), tools.first, tools.second]
-    )
+    model = ScriptedLlm(script=by_turn([call("ask_somebody"), call("first"), call("second")], say("Done.")))
+    waiting = [LongRunningFunctionTool(ask_somebody), tools.first, tools.second]
+    agent = LlmAgent(name="docs", model=model, tools=waiting)
+    root = Workflow(name="flow", edges=[(START, agent)]) if is_node else agent
+    app = App(name="app", root_agent=root)
     await stage.lose(app, tools.stuck)
     tools.is_stuck = False
-    await stage.attempt(app)
-    answers = [response.name for event in stage.events for response in event.get_function_responses()]
-    assert "ask_somebody" not in answers
+    assert (await stage.attempt(app)).outcome is Outcome.WAITING
+
+    (calls,) = [event for event in await stage.stored() if event["author"] == "docs"]
+    request = types.FunctionCall.model_validate(calls["content"]["parts"][0]["function_call"])
+    await answer(stage, request, {"said": "yes"})
+    assert (await stage.attempt(app)).outcome is Outcome.FINISHED
     assert asked == ["asked"]
+    assert sorted(tools.ran) == ["first", "second"]
+    assert results(model.asked[-1]) == [{"said": "yes"}, {"result": "one"}, OUTCOME_UNKNOWN]
+    ((state,),) = await stage.database.values("SELECT state FROM sessions")
+    assert state == {"seen": {"first": 1}}
+
+
+async def test_after_lost_events_the_journal_alone_repeats_nothing(stage: Stage) -> None:
+    """As after a restored backup of ADK's tables: what was called is called again, and nothing runs."""
+    tools = Tools(stage)
+    tools.is_stuck = False
+    asked: list[str] = []
+
+    def ask_somebody() -> None:
+        asked.append("asked")
+
+    model = ScriptedLlm(script=by_turn([call("first"), call("ask_somebody")], say("Done.")))
+    app = an_app(model, [tools.first, LongRunningFunctionTool(ask_somebody)])
+    assert (await stage.attempt(app)).outcome is Outcome.WAITING
+    async with stage.database.engine.begin() as connection:
+        await connection.execute(text("SET LOCAL session_replication_role = replica"))  # past the fence
+        await connection.execute(text("DELETE FROM events WHERE event_data ->> 'author' <> 'user'"))
+    assert (await stage.attempt(app)).outcome is Outcome.WAITING
+    assert (tools.ran, asked, len(model.asked)) == (["first"], ["asked"], 1)
+    answers = [response.name for event in stage.events for response in event.get_function_responses()]
+    assert answers == ["first"]
 
 
 async def test_a_call_that_waits_for_a_confirmation_runs_once_it_has_one(stage: Stage) -> None:

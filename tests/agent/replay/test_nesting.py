@@ -119,7 +119,7 @@ async def test_a_hand_off_lets_an_agent_that_runs_as_a_tool_finish(stage: Stage)
     app = an_app(outer, [tool])
     stage.grace_seconds = 3600
     assert (await stage.attempt(app)).outcome is Outcome.HANDED_OFF
-    assert [row[:2] for row in await stage.calls()] == [("helper", "done"), ("do", "done")]
+    assert [row[:2] for row in await stage.calls()] == [("do", "done"), ("helper", "done")]
     assert (await stage.attempt(app)).outcome is Outcome.FINISHED
     assert (len(outer.asked), len(inner.asked)) == (2, 2)
 

@@ -62,7 +62,7 @@ async def test_an_effect_that_raises_ends_the_attempt_and_runs_again_under_its_i
     ending = await stage.attempt(app)
     assert (ending.outcome, ending.exit_code) == (Outcome.FAILED, ExitCode.FAILED)
     assert ending.message == "tool 'bad' raised ValueError: postgresql://***@host/db said no"
-    assert [row[:2] for row in await stage.calls()] == [("good", "done"), ("bad", "begun")]
+    assert [row[:2] for row in await stage.calls()] == [("bad", "begun"), ("good", "done")]
     assert open_of(await stage.stored()) == ["function_call", "function_call"]
     assert await stage.last_attempt("error") == (ending.message,)
 
@@ -86,7 +86,7 @@ async def test_a_read_only_tool_that_raises_tells_the_model_so(stage: Stage) -> 
         {"result": "one"},
         {"error": "ValueError: postgresql://***@host/db said no"},
     ]
-    assert [row[:2] for row in await stage.calls()] == [("good", "done"), ("bad", "raised")]
+    assert [row[:2] for row in await stage.calls()] == [("bad", "raised"), ("good", "done")]
 
 
 async def test_what_the_agent_makes_of_an_error_is_the_calls_result(stage: Stage) -> None:
@@ -100,7 +100,7 @@ async def test_what_the_agent_makes_of_an_error_is_the_calls_result(stage: Stage
     app = an_app(model, [tools.good, tools.bad], on_tool_error_callback=handle)
     assert (await stage.attempt(app)).outcome is Outcome.FINISHED
     assert results(model.asked[-1]) == [{"result": "one"}, {"sorry": "ValueError"}]
-    assert [row[:3] for row in await stage.calls()][1] == ("bad", "raised", {"sorry": "ValueError"})
+    assert (await stage.calls())[0][:3] == ("bad", "raised", {"sorry": "ValueError"})
 
 
 async def test_what_another_plugin_makes_of_an_error_is_the_calls_result(stage: Stage) -> None:
