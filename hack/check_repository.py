@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from detect_secrets import SecretsCollection
+from detect_secrets.core.secrets_collection import SecretsCollection
 from detect_secrets.settings import transient_settings
 
 ROOT = Path(__file__).parents[1]
@@ -14,6 +14,8 @@ MAX_LINES = 400
 # Folders with a package inside that must not be packages: `operator` would shadow the standard library's.
 PLAIN_FOLDERS = ("operator", "agent_image", "contract", "local")
 MACHINE_PATH = re.compile(r"(?<![\w.])/(?:work|root|home/\w+|Users/\w+)/")
+# Passwords that examples and tests make up.
+MADE_UP = r"^(password|secret|wrong|hunter2|hidden(-word)?|sesame|\{.*\})$"
 # Hashes and generated data look like secrets to an entropy check, so only known forms of secrets are looked for.
 SECRET_PLUGINS = (
     "AWSKeyDetector",
@@ -74,7 +76,14 @@ def machine_paths(files: list[Path]) -> Iterator[str]:
 def secrets(files: list[Path]) -> Iterator[str]:
     """Find what looks like a credential; a line that holds a made-up one says ``pragma: allowlist secret``."""
     found = SecretsCollection(root=str(ROOT))
-    with transient_settings({"plugins_used": [{"name": name} for name in SECRET_PLUGINS]}):
+    settings = {
+        "plugins_used": [{"name": name} for name in SECRET_PLUGINS],
+        "filters_used": [
+            {"path": "detect_secrets.filters.allowlist.is_line_allowlisted"},
+            {"path": "detect_secrets.filters.regex.should_exclude_secret", "pattern": [MADE_UP]},
+        ],
+    }
+    with transient_settings(settings):
         for file in files:
             if file.name != "uv.lock":
                 found.scan_file(str(file))

@@ -33,7 +33,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 TESTS = Path(__file__).parent.parent / "tests"
 sys.path.insert(0, str(TESTS))
 
-from support.golden_agents import AGENTS, Recording, Turn, say  # noqa: E402
+from support.golden_agents import AGENTS  # noqa: E402
+from support.golden_turns import Recording, Turn, say  # noqa: E402
 
 GOLDEN = TESTS / "contract" / "verdict" / "golden"
 INVOCATION = "inv-golden"

@@ -41,7 +41,7 @@ async def _say(nodes: Nodes, names: str, container: Json, **spec: Any) -> list[s
 
 
 async def test_env_takes_values_from_everywhere(nodes: Nodes) -> None:
-    await _make(nodes, "Secret", "keys", data=_secret(url="postgresql://u:p@h/d"))
+    await _make(nodes, "Secret", "keys", data=_secret(url="postgresql://user:password@h/d"))
     await _make(nodes, "ConfigMap", "settings", data={"colour": "red", "shape": "round"})
     env = [
         {"name": "PLAIN", "value": "one"},
@@ -69,7 +69,7 @@ async def test_env_takes_values_from_everywhere(nodes: Nodes) -> None:
     assert fixed == [
         "one",
         "one-$(MISSING)-$(PLAIN)",
-        "postgresql://u:p@h/d",
+        "postgresql://user:password@h/d",
         "red",
         "None",
         "None",
@@ -77,7 +77,7 @@ async def test_env_takes_values_from_everywhere(nodes: Nodes) -> None:
         "536870912",
         "512",
         "round",
-        "postgresql://u:p@h/d",
+        "postgresql://user:password@h/d",
     ]
     pod = await nodes.read("run")
     assert node == pod["spec"]["nodeName"]
