@@ -31,7 +31,7 @@ WITH made AS (
     RETURNING a.run_id, a.epoch
 ), resumed AS (
     SELECT r.namespace, (
-        SELECT coalesce(p.cause, p.outcome) FROM triage.attempts p
+        SELECT coalesce(p.cause, nullif(p.outcome, 'lost')) FROM triage.attempts p
         WHERE p.run_id = made.run_id AND p.epoch < made.epoch ORDER BY p.epoch DESC LIMIT 1
     ) AS cause
     FROM made JOIN triage.runs r ON r.id = made.run_id
@@ -39,7 +39,8 @@ WITH made AS (
 SELECT triage.count_up('resumes', jsonb_build_object('namespace', namespace, 'cause', cause), 1)
 FROM resumed WHERE cause IS NOT NULL
 """)
-"""Records the pod of an attempt, once, and counts it as a resume where an attempt came before."""
+"""Records the pod of an attempt, once, and counts it as a resume where an attempt came before. After a loss whose cause
+is not known yet, the resume is counted with the loss."""
 
 RECORD_NODE: Final = text("UPDATE triage.attempts SET node = :node WHERE serial = :serial AND node IS NULL")
 """Records the node of an attempt's pod, once."""
@@ -57,27 +58,39 @@ WITH ended AS (
     WHERE a.serial = :serial AND a.ended_at IS NULL
     RETURNING a.run_id, a.outcome, a.cause
 )
-SELECT triage.count_up('attempts', jsonb_build_object(
-        'namespace', r.namespace, 'outcome', e.outcome, 'cause', coalesce(e.cause, '')), 1),
+SELECT CASE WHEN e.cause IS NOT NULL OR e.outcome <> 'lost' THEN
+        triage.count_up('attempts', jsonb_build_object(
+            'namespace', r.namespace, 'outcome', e.outcome, 'cause', coalesce(e.cause, '')), 1) END,
     CASE WHEN e.cause IS NOT NULL THEN
         triage.count_up('losses', jsonb_build_object('namespace', r.namespace, 'cause', e.cause), 1) END
 FROM ended e JOIN triage.runs r ON r.id = e.run_id
 """)
-"""Ends an open attempt and counts it. A loss is dated back to where the attempt gave its token up itself."""
+"""Ends an open attempt and counts it; one that was lost for a reason not known yet is counted once that is known. A
+loss is dated back to where the attempt gave its token up itself."""
 
 FILL_CAUSE: Final = text("""
-WITH filled AS (
+WITH before AS (
+    SELECT serial, cause FROM triage.attempts WHERE serial = :serial FOR UPDATE
+), filled AS (
     UPDATE triage.attempts a
     SET cause = CAST(:cause AS text), counted = :counted, exit_code = CAST(:exit_code AS integer),
         error = CAST(:message AS text)
-    FROM triage.attempts before
-    WHERE a.serial = :serial AND before.serial = a.serial
-    RETURNING a.run_id, a.cause, before.cause AS cause_before
+    FROM before WHERE a.serial = before.serial
+    RETURNING a.run_id, a.epoch, a.outcome, a.cause, before.cause AS cause_before
+), labelled AS (
+    SELECT jsonb_build_object('namespace', r.namespace, 'cause', f.cause) AS labels, f.outcome, (
+        SELECT n.pod_uid FROM triage.attempts n
+        WHERE n.run_id = f.run_id AND n.epoch > f.epoch ORDER BY n.epoch LIMIT 1
+    ) AS next_pod
+    FROM filled f JOIN triage.runs r ON r.id = f.run_id WHERE f.cause_before IS NULL
 )
-SELECT triage.count_up('losses', jsonb_build_object('namespace', r.namespace, 'cause', f.cause), 1)
-FROM filled f JOIN triage.runs r ON r.id = f.run_id WHERE f.cause_before IS NULL
+SELECT triage.count_up('attempts', labels || jsonb_build_object('outcome', outcome), 1),
+    triage.count_up('losses', labels, 1),
+    CASE WHEN next_pod IS NOT NULL THEN triage.count_up('resumes', labels, 1) END
+FROM labelled
 """)
-"""Corrects the cause of a lost attempt, and counts the loss if it had none before."""
+"""Corrects the cause of a lost attempt; if it had none before, counts attempt and loss, and the resume that it led
+to."""
 
 _RECOVERIES = """
 WITH recovered AS (

@@ -84,6 +84,11 @@ async def test_a_process_that_lets_go_of_its_lock_is_lost_before_its_kubelet_say
             return first if "cause" in first else None
 
         assert (await until(filled))["cause"] == "sigkill"
+    totals = await database.values(
+        "SELECT name, labels ->> 'cause', value FROM triage.totals"
+        " WHERE name IN ('attempts', 'losses', 'resumes') ORDER BY 1"
+    )
+    assert totals == [(name, "sigkill", 1.0) for name in ("attempts", "losses", "resumes")]
 
 
 async def test_a_pod_that_vanished_while_no_operator_ran_is_missed_by_the_next_one(
