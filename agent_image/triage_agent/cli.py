@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import sys
+import threading
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NoReturn
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from triage_agent.attempt.ending import Ending
     from triage_agent.docs_triage.settings import DocsSettings
     from triage_agent.hand.running import HandOptions
+
+logger = logging.getLogger(__name__)
 
 DEFAULT_DATABASE: Final = "sqlite:///triage.db"
 
@@ -47,6 +50,8 @@ def attempt() -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
+    sys.excepthook = _log_unexpected
+    threading.excepthook = lambda it: _log_unexpected(it.exc_type, it.exc_value, it.exc_traceback)
     _hush(logging.WARNING)  # below it they tell of each of their requests
     from triage_agent.attempt.process import run_attempt
 
@@ -185,6 +190,13 @@ def _checked(report: bytes) -> str:
 def _fail(message: str) -> NoReturn:
     click.echo(f"triage: {message}", err=True)
     sys.exit(1)
+
+
+def _log_unexpected(kind: Any, error: Any, trace: Any) -> None:
+    """Log what nobody caught, which Python would print with whatever secrets are in it."""
+    logger.critical(
+        "unexpected error", extra={"action": "end", "error": repr(error)}, exc_info=(kind, error, trace)
+    )
 
 
 def _hush(level: int) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import os
 import time
 from pathlib import Path
+from typing import Self
 
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
@@ -50,3 +51,14 @@ def _app_of(*tools: object) -> App:
 blocking = _app_of(block)
 waiting = _app_of(wait)
 unsafe = App(name="odd", root_agent=BaseAgent(name="custom"))
+
+
+class BreakingApp(App):
+    """One with which something happens that nobody thought of."""
+
+    def model_copy(self, **_: object) -> Self:
+        """Break."""
+        raise ZeroDivisionError("postgresql://me:hidden@host/db")
+
+
+breaking = BreakingApp(name="odd", root_agent=LlmAgent(name="odd"))

@@ -1,5 +1,6 @@
 """What an attempt says of settings, apps and databases that it cannot work with."""
 
+import asyncio
 import json
 import signal
 from collections.abc import Iterator, Mapping
@@ -171,3 +172,25 @@ async def test_a_database_without_the_fences_trigger_is_refused_before_the_claim
     await database.values("DROP TRIGGER triage_guard ON public.events")
     assert "no fence trigger" in await refused(database, agent, told)
     assert await database.values("SELECT claimed_at FROM triage.attempts") == [(None,)]
+
+
+async def test_what_nobody_thought_of_is_logged_without_secrets(
+    database: Database, environment: dict[str, str]
+) -> None:
+    run = a_run()
+    attempt = await database.open(run)
+    changed: dict[str, str] = {
+        AttemptEnv.RUN_ID: str(run.id),
+        AttemptEnv.TOKEN: attempt.token,
+        AttemptEnv.DATABASE_URL: database.url.dsn,
+        AttemptEnv.APP: "support.odd_apps:breaking",
+    }
+    ended = await asyncio.to_thread(triage, "attempt", environment={**environment, **changed})
+    assert ended.code == 1
+    last = [json.loads(line) for line in ended.err.splitlines()][-1]
+    assert (last["message"], last["error"]) == (
+        "unexpected error",
+        "ZeroDivisionError('postgresql://***@host/db')",
+    )
+    assert "hidden" not in ended.err
+    assert attempt.token not in ended.err
