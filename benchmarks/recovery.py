@@ -1,6 +1,6 @@
 """From the kill of an agent's process to the next attempt's first durable write, on the local cluster.
 
-Each run is lost while it waits for its third model reply, or is about to; the next attempt is a cold process.
+Each run is lost while it waits for its third model reply; the next attempt is a cold process.
 """
 
 import asyncio
@@ -58,6 +58,7 @@ async def _recover(cluster: LocalCluster, engine: AsyncEngine, name: str, lose: 
     )
     run = UUID(made["metadata"]["uid"])
     pod = await _until(engine, _ATTEMPT, run)
+    await _asked(cluster, name)
     lost_at = await _now(engine)
     await lose(cluster, pod)
     wrote_at: datetime = await _until(engine, _FIRST_WRITE, run)
@@ -74,6 +75,14 @@ async def _delete(cluster: LocalCluster, pod: str) -> None:
     await cluster.api.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}")
     # The process is in a model call, and hands off once that is over.
     cluster.model.faults.release()
+
+
+async def _asked(cluster: LocalCluster, name: str) -> None:
+    """Wait until the model was asked what it does not answer."""
+    async with asyncio.timeout(PATIENCE_SECONDS):
+        # The model tells nobody when it is asked.
+        while not any(request.step == "file_issue" for request in cluster.model.asked(name)):  # noqa: ASYNC110
+            await asyncio.sleep(_LOOK_SECONDS)
 
 
 async def _now(engine: AsyncEngine) -> datetime:
