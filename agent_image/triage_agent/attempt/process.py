@@ -114,8 +114,17 @@ class _Process:
             serial=serial,
             load=app.result,
             interruptions=interruptions,
-            on_event=_log_event,
+            on_event=self._log_event,
         )
+
+    def _log_event(self, event: "Event") -> None:
+        facts = {
+            "action": "event",
+            "run": str(self._settings.run_id),
+            "event": event.id,
+            "author": event.author,
+        }
+        logger.info("event stored", extra=facts)
 
     def _on_sigterm(self, _number: int, _frame: object) -> None:
         self._vitals.tell_sigterm()
@@ -146,10 +155,6 @@ def _kept(load: "Callable[[], App]") -> "Future[App]":
     except TriageError as error:
         loaded.set_exception(error)
     return loaded
-
-
-def _log_event(event: "Event") -> None:
-    logger.info("event stored", extra={"action": "event", "author": event.author, "event": event.id})
 
 
 def _leave_at_once() -> None:

@@ -82,7 +82,7 @@ class Vitals(threading.Thread):
                 runner.run(self._live())
             except TriageError as error:
                 if self._serial.done():
-                    logger.error("signs of life ended", extra={"action": "heartbeat", "error": str(error)})
+                    logger.error("signs of life ended", extra=self._facts(error))
                 else:
                     self._serial.set_exception(error)
             finally:
@@ -105,7 +105,7 @@ class Vitals(threading.Thread):
                 await self._beats(connection, serial)
                 break
             except DatabaseUnreachableError as error:
-                logger.warning("heartbeat failed", extra={"action": "heartbeat", "error": str(error)})
+                logger.warning("heartbeat failed", extra=self._facts(error))
             # Only the end of its connection frees the lock for the next one.
             await _close(connection)
             if (reconnected := await self._reconnect()) is None:
@@ -170,6 +170,9 @@ class Vitals(threading.Thread):
     def _heard(self, payload: str) -> None:
         if self._serial.done() and payload == str(self._serial.result()):
             self._beat.set()
+
+    def _facts(self, error: TriageError) -> dict[str, str]:
+        return {"action": "heartbeat", "run": str(self._settings.run_id), "error": str(error)}
 
     def _wake(self) -> None:
         with suppress(RuntimeError):  # the loop is closed already

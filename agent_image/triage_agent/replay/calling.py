@@ -22,6 +22,7 @@ from triage_agent.redacting import redacted
 from triage_agent.replay.dangling import call_event, call_key, is_behind_a_call
 from triage_agent.replay.gate import INSIDE_CALL, Gate
 from triage_agent.replay.journal import Journal
+from triage_agent.replay.packing import packed, unpacked
 from triage_agent.replay.replies import call_id
 from triage_agent.replay.sanitising import storable
 from triage_agent.replay.trouble import Trouble
@@ -83,7 +84,7 @@ class CallingPlugin(BasePlugin):
         self._settle(key)
         self._replayed.add(key)
         _restore(tool_context, answer.actions or {})
-        return dict(answer.result or {})
+        return unpacked(answer.result or {})
 
     @override
     async def after_tool_callback(
@@ -94,7 +95,7 @@ class CallingPlugin(BasePlugin):
         if key is None or key not in self._begun:
             return None
         actions = tool_context.actions
-        kept = _as_object(result, is_deferred=tool.is_long_running)
+        kept = packed(result, is_deferred=tool.is_long_running)
         try:
             await self._journal.end_call(
                 key,
@@ -183,13 +184,6 @@ def _state(actions: EventActions, *, raised: bool) -> CallState:
         return CallState.RAISED
     gated = actions.requested_tool_confirmations or actions.requested_auth_configs
     return CallState.GATED if gated else CallState.DONE
-
-
-def _as_object(result: Any, *, is_deferred: bool) -> dict[str, Any]:
-    """Give a result the shape in which ADK stores it; of a tool whose answer comes later, nothing is no answer."""
-    if is_deferred and not result:
-        return {}
-    return result if isinstance(result, dict) else {"result": result}
 
 
 def _restore(context: ToolContext, actions: Mapping[str, Any]) -> None:

@@ -94,6 +94,24 @@ async def test_what_cannot_be_stored_is_stored_all_the_same(stage: Stage, result
     assert results(model.asked[-1])[0] == stored
 
 
+async def test_media_are_given_again_as_media(stage: Stage) -> None:
+    image = types.Part(inline_data=types.Blob(data=b"\xff\xfe\0image", mime_type="image/png"))
+    tools, model = Tools(stage, {"title": "A page", "shown": [image]}), ScriptedLlm(script=CALLED_TWICE)
+    app = an_app(model, [tools.first, tools.second])
+    await stage.lose(app, tools.stuck)
+    tools.is_stuck = False
+    assert (await stage.attempt(app)).outcome is Outcome.FINISHED
+    assert tools.ran.count("first") == 1
+    assert results(model.asked[-1])[0] == {"title": "A page"}
+    shown = [
+        media.inline_data
+        for event in stage.events
+        for response in event.get_function_responses()
+        for media in response.parts or []
+    ]
+    assert [(it.data, it.mime_type) for it in shown if it is not None] == [(b"\xff\xfe\0image", "image/png")]
+
+
 async def test_state_that_cannot_be_stored_is_stored_all_the_same(stage: Stage) -> None:
     def remember(tool_context: ToolContext) -> str:
         tool_context.state["odd"] = {"text": "\0", "object": object(), "number": float("inf")}
