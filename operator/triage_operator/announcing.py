@@ -36,6 +36,9 @@ WARNINGS: Final = frozenset(Reason) - {
 }
 """Reasons that somebody may want to do something about; the others are the ordinary course."""
 
+UNANNOUNCED: Final = frozenset({Reason.PENDING, Reason.RUNNING, Reason.HANDING_OFF})
+"""Reasons to wait that follow from an action which was announced itself."""
+
 _logger = logging.getLogger(__name__)
 
 

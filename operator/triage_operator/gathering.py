@@ -1,8 +1,10 @@
 """Gathering: everything that a decision about one run depends on, read anew each time."""
 
 import asyncio
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from triage_contract.api import TriageAgent, TriageRun, parse_agent, parse_run
@@ -18,6 +20,12 @@ from triage_operator.sightings import Sightings, belongs, epoch_of
 from triage_operator.snapshot import Refusal, Snapshot
 from triage_operator.store import RunKey, Store
 
+AGENT_SECONDS: Final = 1.0
+"""How long an agent that was read serves for its other runs: many start together. A change is told by a watch."""
+
+_Agent = tuple[TriageAgent | None, str | None]
+"""An agent, or why it cannot be used; twice None: there is none."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
@@ -27,17 +35,13 @@ class Found:
     """
 
     key: RunKey
+    agent_key: AgentKey
     raw: Object
     run: TriageRun
     agent: TriageAgent | None
     agent_error: str | None
     attempts: tuple[AttemptRow, ...]
     pods: tuple[Object, ...]
-
-    @property
-    def agent_key(self) -> AgentKey:
-        """The agent that the run names."""
-        return AgentKey(self.key[0], self.run.spec.agent_ref.name)
 
     @property
     def is_limited(self) -> bool:
@@ -67,6 +71,7 @@ class Gatherer:
         self._sightings = sightings
         self._refusals = refusals
         self._settled: set[str] = set()
+        self._agents: dict[AgentKey, tuple[_Agent, float]] = {}
 
     async def find(self, raw: Object) -> Found:
         """Read a run's object, its agent and its pods.
@@ -75,9 +80,12 @@ class Gatherer:
             ApiError: the run cannot be read; the message names the fields.
         """
         run = parse_run(raw)
-        (agent, error), (attempts, pods) = await asyncio.gather(self._agent(run), self._pods(run))
+        key = (run.metadata.namespace, run.metadata.name)
+        agent_key = AgentKey(key[0], run.spec.agent_ref.name)
+        (agent, error), (attempts, pods) = await asyncio.gather(self._agent(agent_key), self._pods(run))
         return Found(
-            key=(run.metadata.namespace, run.metadata.name),
+            key=key,
+            agent_key=agent_key,
             raw=raw,
             run=run,
             agent=agent,
@@ -124,12 +132,25 @@ class Gatherer:
             ahead=self._places.ahead(found.agent_key, found.key, run.metadata.creation_timestamp),
         )
 
-    async def _agent(self, run: TriageRun) -> tuple[TriageAgent | None, str | None]:
-        stored = await self._kube.get_agent(run.metadata.namespace, run.spec.agent_ref.name)
+    def forget_agent(self, key: AgentKey) -> None:
+        """Have an agent read anew: it has changed."""
+        self._agents.pop(key, None)
+
+    async def _agent(self, key: AgentKey) -> _Agent:
+        """Read an agent, or take what was read just now for another of its runs."""
+        now = time.monotonic()
+        known, read_at = self._agents.get(key, (None, 0.0))
+        if known is not None and now - read_at < AGENT_SECONDS:
+            return known
+        stored = await self._kube.get_agent(*key)
+        if stored is None:
+            return None, None
         try:
-            return (None if stored is None else parse_agent(stored)), None
+            agent: _Agent = parse_agent(stored), None
         except ApiError as unusable:
-            return None, str(unusable)
+            agent = None, str(unusable)
+        self._agents[key] = agent, now
+        return agent
 
     async def _pods(self, run: TriageRun) -> tuple[tuple[AttemptRow, ...], tuple[Object, ...]]:
         """Read the attempts, then the pods that can matter: the newest, and earlier ones until they are settled."""

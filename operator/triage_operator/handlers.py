@@ -36,7 +36,10 @@ class Handlers:
     def _see_run(self, run: Object, *, deleted: bool) -> None:
         # A deletion is news whatever was seen last: the pass reads whether the name is free.
         if deleted or self._sightings.run(run):
-            self._wake((run["metadata"]["namespace"], run["metadata"]["name"]))
+            key = (run["metadata"]["namespace"], run["metadata"]["name"])
+            if not deleted and not self._sightings.is_over(key):
+                self._places.expect(run)
+            self._wake(key)
 
     def _see_pod(self, pod: Object, *, deleted: bool) -> None:
         owner = run_of(pod)

@@ -12,7 +12,8 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, Self
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 from kubernetes.aio.client import ApiClient, Configuration
@@ -57,6 +58,9 @@ class Kube:
     """
 
     def __init__(self, configuration: Configuration, settings: KubeSettings) -> None:
+        configuration.proxy = configuration.proxy or _proxy_for(str(configuration.host))
+        # Else the environment, and the user's netrc file, are read anew for each request.
+        configuration.client_session_kwargs = {"trust_env": False}
         self._configuration = configuration
         self._client = ApiClient(configuration)
         self._client.user_agent = MANAGER
@@ -96,7 +100,7 @@ class Kube:
 
         return aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=self._client.rest_client.ssl_context),
-            trust_env=True,
+            proxy=self._configuration.proxy,
             middlewares=(*middlewares, authorize),
         )
 
@@ -318,6 +322,12 @@ def _check_file(settings: KubeSettings) -> None:
     """See that a kubeconfig is there: the client takes a missing file for an empty one."""
     if settings.config is not None and not Path(settings.config).is_file():
         raise KubeConfigError(f"no kubeconfig at {settings.config}")
+
+
+def _proxy_for(url: str) -> str | None:
+    """Give the proxy that the environment names for a URL; None: none."""
+    parts = urlsplit(url)
+    return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
 
 
 def own_namespace() -> str | None:

@@ -11,7 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Gauge,
+    Histogram,
+    disable_created_metrics,
+    generate_latest,
+)
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.metrics_core import Metric
 from prometheus_client.registry import Collector
@@ -107,6 +113,8 @@ class Metrics:
     """One process's metrics."""
 
     def __init__(self) -> None:
+        # When a series began is of no use to anybody here, and one more series for each.
+        disable_created_metrics()
         self._registry = CollectorRegistry()
         self._runs = _RunMetrics()
         self._registry.register(self._runs)

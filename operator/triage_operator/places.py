@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import NamedTuple
 
+from triage_contract.api.run import AgentRef
+from triage_operator.kube import Object
 from triage_operator.store import RunKey
 
 
@@ -17,12 +19,12 @@ class AgentKey(NamedTuple):
 
 
 class Places:
-    """The unfinished runs of each agent, and those of them that wait for a place."""
+    """The unfinished runs of each agent, and the line of those that wait for a place, or may have to."""
 
     def __init__(self) -> None:
         self._agents: dict[RunKey, AgentKey] = {}
         self._runs: dict[AgentKey, dict[RunKey, datetime]] = {}
-        self._queued: dict[AgentKey, set[RunKey]] = {}
+        self._lines: dict[AgentKey, set[RunKey]] = {}
         self._turns: dict[AgentKey, asyncio.Lock] = {}
 
     @asynccontextmanager
@@ -31,30 +33,46 @@ class Places:
         async with self._turns.setdefault(agent, asyncio.Lock()):
             yield
 
-    def note(self, agent: AgentKey, run: RunKey, created_at: datetime, *, queued: bool) -> None:
-        """Take note of an unfinished run, and whether it waits for a place."""
+    def expect(self, run: Object) -> None:
+        """Put an unfinished run in the line of its agent until it is decided about, unless it was before.
+
+        So runs that are seen together get their places by age, whichever is looked at first.
+        """
+        metadata = run["metadata"]
+        key = (metadata["namespace"], metadata["name"])
+        if key not in self._agents:
+            name = (run["spec"].get("agentRef") or {}).get("name", AgentRef().name)
+            created_at = datetime.fromisoformat(metadata["creationTimestamp"])
+            self.note(AgentKey(key[0], name), key, created_at, queued=True)
+
+    def note(self, agent: AgentKey, run: RunKey, created_at: datetime, *, queued: bool) -> bool:
+        """Take note of an unfinished run, and whether it waits for a place; say whether it left the line."""
         self._agents[run] = agent
         self._runs.setdefault(agent, {})[run] = created_at
-        waiting = self._queued.setdefault(agent, set())
-        (waiting.add if queued else waiting.discard)(run)
+        line = self._lines.setdefault(agent, set())
+        left = run in line and not queued
+        (line.add if queued else line.discard)(run)
+        return left
 
-    def forget(self, run: RunKey) -> None:
-        """Take note that a run is over, or gone."""
+    def forget(self, run: RunKey) -> AgentKey | None:
+        """Take note that a run is over, or gone; give the agent whose line it left, None: it was in none."""
         agent = self._agents.pop(run, None)
         if agent is None:
-            return
-        self._runs.get(agent, {}).pop(run, None)
-        self._queued.get(agent, set()).discard(run)
+            return None
+        self._runs[agent].pop(run, None)
+        left = run in self._lines[agent]
+        self._lines[agent].discard(run)
+        return agent if left else None
 
     def ahead(self, agent: AgentKey, run: RunKey, created_at: datetime) -> int:
-        """Count the runs that wait for a place and came before."""
+        """Count the runs in the line that came before."""
         runs = self._runs.get(agent, {})
-        return sum((runs[other], other) < (created_at, run) for other in self._queued.get(agent, ()))
+        return sum((runs[other], other) < (created_at, run) for other in self._lines.get(agent, ()))
 
     def next_in_line(self, agent: AgentKey) -> RunKey | None:
         """Give the run that has waited longest for a place; None: none waits."""
         runs = self._runs.get(agent, {})
-        return min(self._queued.get(agent, ()), key=lambda run: (runs[run], run), default=None)
+        return min(self._lines.get(agent, ()), key=lambda run: (runs[run], run), default=None)
 
     def unfinished(self, agent: AgentKey) -> tuple[RunKey, ...]:
         """Give the agent's unfinished runs, as far as they were seen."""

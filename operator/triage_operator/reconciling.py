@@ -16,7 +16,7 @@ from triage_contract.exceptions import (
 )
 from triage_operator.actions import Action, DeleteRun, EndAttempt, EndRun, FillCause, OpenAttempt, Wait
 from triage_operator.agents import AgentKeeper
-from triage_operator.announcing import Announcer
+from triage_operator.announcing import UNANNOUNCED, Announcer
 from triage_operator.applying import Applier
 from triage_operator.deciding import decide
 from triage_operator.exceptions import KubeConflictError, KubeUnavailableError, TornSnapshotError
@@ -24,7 +24,7 @@ from triage_operator.gathering import Found, Gatherer
 from triage_operator.holding_up import held_up
 from triage_operator.kube import Kube, Object
 from triage_operator.metrics import Metrics
-from triage_operator.places import Places
+from triage_operator.places import AgentKey, Places
 from triage_operator.queueing import WorkQueue
 from triage_operator.reasons import Reason
 from triage_operator.settings import DecidingSettings, ReconcilingSettings
@@ -110,7 +110,7 @@ class Reconciler:
         if raw is None or raw["metadata"].get("deletionTimestamp"):
             await self._end_others(key, None)
             self._sightings.forget(key)
-            self._places.forget(key)
+            self._leave_line(key)
             return "gone"
         uid = raw["metadata"]["uid"]
         before = self._sightings.runs.get(key)
@@ -124,6 +124,7 @@ class Reconciler:
                     return await self._decide_and_apply(found)
             return await self._decide_and_apply(found)
         except ApiError as error:
+            self._leave_line(key)
             await self._hold_up(raw, Reason.BAD_CONFIGURATION, str(error))
             return "unreadable"
         except (DatabaseUnreachableError, SchemaError) as error:
@@ -161,7 +162,8 @@ class Reconciler:
         if status is not None and status != before:
             self._sightings.run(await self._kube.write_run_status({**found.raw, "status": status.to_json()}))
             await self._checkpoint(Step.STATUS_WRITTEN)
-        if status is None or not isinstance(action, Wait) or _reason(status) != _reason(before):
+        changed = status is None or not isinstance(action, Wait) or _reason(status) != _reason(before)
+        if changed and not (isinstance(action, Wait) and action.reason in UNANNOUNCED):
             self._announcer.announce(
                 found.run, action=_name(action), reason=action.reason, message=action.message
             )
@@ -179,23 +181,33 @@ class Reconciler:
                 await self._applier.end_gone(gone)
 
     def _note_places(self, found: Found, action: Action) -> None:
-        created_at = found.run.metadata.creation_timestamp
         agent = found.agent_key
         if isinstance(action, EndRun) or (isinstance(action, Wait) and action.phase.terminal):
-            self._places.forget(found.key)
+            left = self._places.forget(found.key) is not None
         else:
+            created_at = found.run.metadata.creation_timestamp
             queued = action.reason is Reason.QUEUED
-            self._places.note(agent, found.key, created_at, queued=queued)
-        if isinstance(action, EndAttempt | EndRun | OpenAttempt):
+            left = self._places.note(agent, found.key, created_at, queued=queued)
+        if isinstance(action, OpenAttempt | EndAttempt | EndRun):
             self._agents.note(agent)
-            # A place is free, or the next in line has become another one.
-            following = self._places.next_in_line(agent)
-            if following is not None:
-                self._queue.wake(following)
+        if left or isinstance(action, EndAttempt):
+            self._wake_next(agent)
+
+    def _leave_line(self, key: RunKey) -> None:
+        agent = self._places.forget(key)
+        if agent is not None:
+            self._wake_next(agent)
+
+    def _wake_next(self, agent: AgentKey) -> None:
+        following = self._places.next_in_line(agent)
+        if following is not None:
+            self._queue.wake(following)
 
     def _try_again(
         self, key: RunKey, error: Exception, *, level: int = logging.WARNING, at_least: float = 0.0
     ) -> None:
+        # Nobody waits for one that cannot be decided about.
+        self._leave_line(key)
         failures = self._failures[key] = self._failures.get(key, 0) + 1
         backoff = self._settings.retry_seconds * 2 ** min(failures - 1, 16)
         delay = max(at_least, min(backoff, self._settings.retry_max_seconds) * random.uniform(0.5, 1.0))  # noqa: S311

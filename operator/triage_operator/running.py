@@ -59,24 +59,26 @@ class Operator:
         self._sweeper = Sweeper(
             kube,
             store,
+            places=self._places,
             sightings=self._sightings,
             queue=self._queue,
             note_agent=self._agents.note,
             namespaces=settings.namespaces,
             settings=settings.reconciling,
         )
+        self._gatherer = Gatherer(
+            kube,
+            store,
+            cluster_id=cluster_id,
+            lives=lives,
+            places=self._places,
+            sightings=self._sightings,
+            refusals=refusals,
+        )
         self._reconciler = Reconciler(
             kube,
             store,
-            gatherer=Gatherer(
-                kube,
-                store,
-                cluster_id=cluster_id,
-                lives=lives,
-                places=self._places,
-                sightings=self._sightings,
-                refusals=refusals,
-            ),
+            gatherer=self._gatherer,
             applier=Applier(
                 kube,
                 store,
@@ -183,6 +185,7 @@ class Operator:
             self._queue.wake(key)
 
     def _note_agent(self, key: AgentKey) -> None:
+        self._gatherer.forget_agent(key)
         if self._leadership.leading:
             self._agents.note(key)
 

@@ -58,10 +58,10 @@ class KubeSettings:
     context: str | None = None
     """Context in the kubeconfig. None: its current one."""
 
-    requests_per_second: float = 100.0
-    """Requests in the long run. A launch takes about eight."""
+    requests_per_second: float = 300.0
+    """Requests in the long run. A launch takes about ten."""
 
-    burst: int = 200
+    burst: int = 600
     """Requests at once."""
 
     request_timeout_seconds: float = 10.0

@@ -115,6 +115,8 @@ class Store:
         self._url = url
         self._cluster_id = cluster_id
         self._engine = open_engine(url, application="triage-operator", pool_size=pool_size)
+        # What only reads needs no transaction, and no round trips for one.
+        self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
 
     async def close(self) -> None:
         """Close all connections."""
@@ -292,7 +294,7 @@ class Store:
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[AsyncConnection]:
         with translated(self._url):
-            async with self._engine.connect() as connection:
+            async with self._reader.connect() as connection:
                 yield connection
 
     async def _execute(self, statement: TextClause, **params: Any) -> None:

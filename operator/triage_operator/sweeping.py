@@ -8,7 +8,7 @@ from collections.abc import Callable
 from triage_contract.exceptions import DatabaseError
 from triage_operator.exceptions import KubeError, KubeRefusedError
 from triage_operator.kube import Kube
-from triage_operator.places import AgentKey
+from triage_operator.places import AgentKey, Places
 from triage_operator.queueing import WorkQueue
 from triage_operator.resources import OUR_PODS
 from triage_operator.settings import ReconcilingSettings
@@ -26,6 +26,7 @@ class Sweeper:
         kube: Kube,
         store: Store,
         *,
+        places: Places,
         sightings: Sightings,
         queue: WorkQueue[RunKey],
         note_agent: Callable[[AgentKey], None],
@@ -34,6 +35,7 @@ class Sweeper:
     ) -> None:
         self._kube = kube
         self._store = store
+        self._places = places
         self._sightings = sightings
         self._queue = queue
         self._note_agent = note_agent
@@ -91,7 +93,10 @@ class Sweeper:
                 key = (run["metadata"]["namespace"], run["metadata"]["name"])
                 standing[key] = run["metadata"]["uid"]
                 news = self._sightings.run(run)
-                if news or (resync and not self._sightings.is_over(key)):
+                over = self._sightings.is_over(key)
+                if not over:
+                    self._places.expect(run)
+                if news or (resync and not over):
                     self._queue.wake(key)
             async for pod in self._kube.list_pods(namespace, label_selector=OUR_PODS):
                 owner = run_of(pod)

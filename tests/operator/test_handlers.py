@@ -37,8 +37,10 @@ def _thing(name: str, version: int = 1, **metadata: Any) -> dict[str, Any]:
             "name": name,
             "uid": name,
             "resourceVersion": str(version),
+            "creationTimestamp": "2026-01-01T00:00:00Z",
             **metadata,
-        }
+        },
+        "spec": {},
     }
 
 

@@ -43,6 +43,22 @@ def test_the_oldest_that_waits_is_next_until_it_has_its_place() -> None:
     places.forget(("docs", "unheard-of"))
 
 
+def test_runs_that_are_seen_together_are_in_the_line_by_age_until_they_are_decided_about() -> None:
+    places = Places()
+    for name, second in (("young", 2), ("old", 1)):
+        metadata = {"namespace": "docs", "name": name, "creationTimestamp": f"2026-01-01T00:00:0{second}Z"}
+        places.expect({"metadata": metadata, "spec": {}})
+    assert places.ahead(AGENT, ("docs", "young"), NOW + timedelta(seconds=2)) == 1
+    assert places.note(AGENT, ("docs", "old"), NOW + timedelta(seconds=1), queued=False)
+    assert places.next_in_line(AGENT) == ("docs", "young")
+    # Seen again, it is known: it has its place.
+    metadata = {"namespace": "docs", "name": "old", "creationTimestamp": "2026-01-01T00:00:01Z"}
+    places.expect({"metadata": metadata, "spec": {}})
+    assert places.ahead(AGENT, ("docs", "young"), NOW + timedelta(seconds=2)) == 0
+    assert places.forget(("docs", "young")) == AGENT
+    assert places.forget(("docs", "old")) is None
+
+
 async def test_a_turn_is_one_at_a_time_for_each_agent() -> None:
     places = _places()
     inside: list[str] = []
