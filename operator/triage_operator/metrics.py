@@ -114,7 +114,7 @@ class Metrics:
 
     def __init__(self) -> None:
         # When a series began is of no use to anybody here, and one more series for each.
-        disable_created_metrics()
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         self._runs = _RunMetrics()
         self._registry.register(self._runs)
