@@ -1,12 +1,15 @@
 """A call that has a result is answered from the journal, and leaves behind what it left the first time."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
 from google.adk.events.event import Event
+from google.adk.platform.time import get_time
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.adk.tools.tool_context import ToolContext
@@ -225,21 +228,45 @@ async def test_a_call_that_waits_for_a_confirmation_runs_once_it_has_one(stage: 
     assert await stage.calls() == [("delete", "done", {"result": "deleted"}, 2)]
 
 
+async def test_an_id_that_a_session_from_before_us_repeats_is_another_call(stage: Stage) -> None:
+    ran: list[str] = []
+
+    def read_page(name: str) -> str:
+        ran.append(name)
+        return name
+
+    model = ScriptedLlm(script=lambda _: [say("Done.")])
+    app = an_app(model, [read_page])
+    for name in ("a", "b"):
+        stage.run = replace(stage.run, id=uuid4(), invocation_id=f"inv-{name}", message=None)
+        parts = [types.Part(text="Read."), call("read_page", "call_0", name=name)]
+        await append(
+            stage, *(types.Content(role="user" if part.text else "model", parts=[part]) for part in parts)
+        )
+        assert (await stage.attempt(app)).outcome is Outcome.FINISHED
+        await stage.database.values("UPDATE triage.runs SET state = 'succeeded'")
+    assert ran == ["a", "b"]
+
+
 async def answer(stage: Stage, request: types.FunctionCall, response: dict[str, Any]) -> None:
-    """Append a person's answer to the session, through the fence of an attempt of its own."""
-    attempt = stage.last = await stage.database.open(stage.run, observed_epoch=stage.epoch)
-    engine = open_engine(stage.database.url, application="answering", token=attempt.token)
-    service = FencedSessionService(engine, stage.database.url)
-    session = await open_session(service, stage.run.session)
+    """Append a person's answer to the session."""
     part = types.Part(
         function_response=types.FunctionResponse(id=request.id, name=request.name, response=response)
     )
-    await service.append_event(
-        session,
-        Event(
-            invocation_id=stage.run.invocation_id,
-            author="user",
-            content=types.Content(role="user", parts=[part]),
-        ),
-    )
+    await append(stage, types.Content(role="user", parts=[part]))
+
+
+async def append(stage: Stage, *contents: types.Content) -> None:
+    """Append events to the session, through the fence of an attempt of its own."""
+    attempt = stage.last = await stage.database.open(stage.run, observed_epoch=stage.epoch)
+    engine = open_engine(stage.database.url, application="appending", token=attempt.token)
+    service = FencedSessionService(engine, stage.database.url)
+    session = await open_session(service, stage.run.session)
+    for content in contents:
+        author = "user" if content.role == "user" else "docs"
+        event = Event(
+            invocation_id=stage.run.invocation_id, author=author, content=content, timestamp=get_time()
+        )
+        await service.append_event(session, event)
     await engine.dispose()
+    await stage.database.close(stage.run, attempt.epoch)
