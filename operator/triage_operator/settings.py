@@ -16,7 +16,7 @@ class DecidingSettings:
     """Without a heartbeat, until a running attempt counts as unresponsive. Several heartbeats, so that a
     stall of the node's disk or network is not taken for death."""
 
-    lock_grace_seconds: float = 0.5
+    lock_grace_seconds: float = 0.3
     """From an attempt's free lock to its loss. A live process takes a lock that it lost again within this."""
 
     near_memory_limit: float = 0.85
@@ -120,7 +120,7 @@ class ReconcilingSettings:
     agent_status_seconds: float = 2.0
     """From a change that concerns an agent's status to its write, so that many changes make one."""
 
-    look_seconds: float = 0.25
+    look_seconds: float = 0.2
     """Between two looks at the locks of all attempts: one query, whatever their number."""
 
     reconnect_seconds: float = 1.0
