@@ -62,8 +62,9 @@ class Snapshot:
 
     ``now`` is by the database's clock, as the times in rows are. ``agent`` None: no such TriageAgent, or one
     that cannot be read (``agent_error`` says which). ``row`` None: the run was never recorded. ``judgement``
-    None: no row. ``pods`` are the run's pods by epoch, found by their labels; ``last_pods`` is the last that
-    was seen of those that are gone, as far as this operator saw any. ``foreign_pod``: another's pod stands
+    None: no row, or an attempt is open, which may change it at any moment. ``pods`` are the run's pods by
+    epoch, found by their labels; ``last_pods`` is the last that was seen of those that are gone, as far as this
+    operator saw any. ``foreign_pod``: another's pod stands
     under the name that the open attempt's pod should have. ``refusal`` None: the open attempt's pod was not
     refused, as far as this operator knows. ``node_unschedulable`` is about the node of the open attempt's
     pod. ``running`` counts open attempts of the same agent in the namespace; ``ahead`` the runs of that agent

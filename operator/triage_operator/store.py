@@ -36,7 +36,10 @@ RECOVERY_BOUNDS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
-    """All that the database knows of a run, at ``now`` by its clock. ``row`` None: it was never recorded."""
+    """All that the database knows of a run, at ``now`` by its clock. ``row`` None: it was never recorded.
+
+    ``judgement`` None: it was never recorded, or an attempt is open.
+    """
 
     now: datetime
     row: RunRow | None
@@ -139,7 +142,9 @@ class Store:
             # The fence first: what is read after a null token, at the same epoch, stands still.
             fence = await read_fence(connection, run.session)
             attempts = await read_attempts(connection, run.id)
-            judgement = None if row is None else await judge(connection, row)
+            # While an attempt is open nobody asks, and nothing keeps the answer true.
+            is_open = bool(attempts) and attempts[-1].ended_at is None
+            judgement = None if row is None or is_open else await judge(connection, row)
             params = {
                 **session_params(run.session),
                 "invocation_id": run.invocation_id,

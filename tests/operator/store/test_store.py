@@ -73,11 +73,15 @@ async def test_a_run_is_read_with_all_that_its_agent_left(
     store: Store, database: Database, agents: list[StubAgent]
 ) -> None:
     run = a_run()
-    agent = _start(database, run, await _open(store, run), agents)
+    opened = await _open(store, run)
+    agent = _start(database, run, opened, agents)
     await agent.claim()
     await agent.work()
     await agent.file_issue(41, duplicate=True)
     await agent.answer("Filed.")
+    assert (await store.read(run)).judgement is None
+    await agent.finish()
+    await store.end_attempt(dataclasses.replace(_lost(opened), outcome=Outcome.FINISHED, cause=None))
     records = await store.read(run)
     assert records.row is not None
     assert records.row.root == {"name": "docs_triage", "kind": "llm", "fingerprint": "1"}
@@ -86,7 +90,7 @@ async def test_a_run_is_read_with_all_that_its_agent_left(
     assert dataclasses.astuple(records.calls) == (1, 1, 0, 1)
     assert records.issue is not None
     assert (records.issue.number, records.issue.tool) == ("41", "file_issue")
-    assert records.running == 1
+    assert records.running == 0
 
 
 async def test_the_next_attempt_needs_a_closed_fence_at_the_observed_epoch(store: Store) -> None:
