@@ -1,1 +1,1 @@
-"""Our place inside ADK: a plugin that journals model replies and tool calls and gives them again after a loss."""
+"""Our place inside ADK: plugins that journal model replies and tool calls and give them again after a loss."""

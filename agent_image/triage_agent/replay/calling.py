@@ -114,11 +114,12 @@ class CallingPlugin(BasePlugin):
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> dict[str, Any] | None:
+        if isinstance(error, asyncio.CancelledError):
+            return None  # it stays begun: it may have had its effect
         self._trouble.check()
         key = _key_of(tool, tool_context)
         begun = self._begun.get(key) if key is not None else None
-        # Cancelled, it stays begun: it may have had its effect.
-        if begun is None or begun.raised or isinstance(error, asyncio.CancelledError):
+        if begun is None or begun.raised:
             return None
         begun.raised = True
         answer = await self._answer_of_others(tool, tool_args, tool_context, error)
@@ -127,7 +128,8 @@ class CallingPlugin(BasePlugin):
         description = f"{type(error).__name__}: {redacted(str(error))}"
         if kind_of(tool, self._declared) is ToolKind.READ_ONLY:
             return {"error": storable(description)}
-        self._trouble.note(ToolFailedError(f"tool {tool.name!r} raised {description}"))
+        failed = ToolFailedError(f"tool {tool.name!r} raised {description}")
+        self._trouble.note(error if isinstance(error, DatabaseError) else failed)
         return None
 
     @override

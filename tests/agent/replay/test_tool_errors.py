@@ -14,6 +14,7 @@ from google.adk.tools.tool_context import ToolContext
 
 from support.stage import ScriptedLlm, Stage, an_app, by_turn, call, results, say
 from triage_agent.kinds import idempotent, read_only
+from triage_contract.exceptions import DatabaseUnreachableError
 from triage_contract.states import ExitCode, Outcome
 
 CALLED_TWICE = by_turn([call("good"), call("bad")], say("Done."))
@@ -71,6 +72,15 @@ async def test_an_effect_that_raises_ends_the_attempt_and_runs_again_under_its_i
     assert tools.ran == ["good", "bad", "bad"]
     assert len(tools.ids) == 1
     assert results(model.asked[-1]) == [{"result": "one"}, {"result": "two"}]
+
+
+async def test_a_tool_that_does_not_reach_its_database_is_not_the_agents_fault(stage: Stage) -> None:
+    def bad() -> None:
+        raise DatabaseUnreachableError("host:5432/db: refused")
+
+    ending = await stage.attempt(an_app(ScriptedLlm(script=by_turn(call("bad"))), [bad]))
+    assert (ending.outcome, ending.exit_code) == (None, ExitCode.DATABASE_UNREACHABLE)
+    assert [row[:2] for row in await stage.calls()] == [("bad", "begun")]
 
 
 async def test_a_read_only_tool_that_raises_tells_the_model_so(stage: Stage) -> None:
