@@ -23,6 +23,12 @@ logger = logging.getLogger(__name__)
 STOP_SECONDS: Final = 2.0
 """How long the end of the process waits for the end of the connection."""
 
+MEMORY_LOOK_SECONDS: Final = 0.1
+"""Between two looks at the process's memory: it can grow a lot from one heartbeat to the next."""
+
+SCARCE_MEMORY: Final = 0.85
+"""Share of the limit from which a death without a word may be an OOM kill, as the operator takes it."""
+
 _SERIAL: Final = "SELECT triage.serial_of($1, $2) AS serial"
 _HEARTBEAT: Final = "SELECT * FROM triage.heartbeat($1, $2, $3, $4)"
 
@@ -50,6 +56,7 @@ class Vitals(threading.Thread):
         self._loop = asyncio.new_event_loop()
         self._beat = asyncio.Event()
         self._has_lock = False
+        self._is_scarce = False
         self._sigterm = False
         self._stopping = False
 
@@ -130,8 +137,18 @@ class Vitals(threading.Thread):
             await self._pause()
 
     async def _pause(self) -> None:
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._beat.wait(), self._settings.heartbeat_seconds)
+        """Wait for the next heartbeat's time, which comes at once where memory gets scarce: it may be the last."""
+        due = self._loop.time() + self._settings.heartbeat_seconds
+        while not self._beat.is_set() and (left := due - self._loop.time()) > 0:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._beat.wait(), min(left, MEMORY_LOOK_SECONDS))
+            was_scarce, self._is_scarce = self._is_scarce, self._is_memory_scarce()
+            if self._is_scarce and not was_scarce:
+                return
+
+    def _is_memory_scarce(self) -> bool:
+        limit = self._settings.memory_limit_bytes
+        return limit is not None and self._process.memory_info().rss >= limit * SCARCE_MEMORY
 
     async def _connect(self) -> DirectConnection:
         settings = self._settings

@@ -7,13 +7,19 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import psutil
+
 from support.databases import Database, a_run
 from support.killing import Agent, ended
 from support.odd_apps import RELEASE
+from triage_agent.attempt.settings import AttemptSettings
+from triage_agent.attempt.vitals import Vitals
 from triage_contract.names import LIFE_LOCK_CLASS, AttemptEnv
 from triage_contract.states import ExitCode
 from triage_local.model.faults import Fault
 from triage_local.model.server import ScriptedModel
+
+MIB = 2**20
 
 
 async def lock_is_held(database: Database, serial: int) -> bool:
@@ -51,6 +57,36 @@ async def test_hearts_beat_while_a_tool_blocks_the_process(
     assert used > 10_000_000
     release.touch()
     assert await ended(process) == ExitCode.FINISHED
+
+
+async def test_memory_that_gets_scarce_is_told_at_once(database: Database) -> None:
+    run = a_run()
+    attempt = await database.open(run)
+    own_bytes = psutil.Process().memory_info().rss
+    settings = AttemptSettings(
+        run_id=run.id,
+        epoch=attempt.epoch,
+        token=attempt.token,
+        database=database.url,
+        app="",
+        tools={},
+        grace_seconds=30.0,
+        heartbeat_seconds=3600.0,
+        memory_limit_bytes=own_bytes + 80 * MIB,
+        termination_log=Path(os.devnull),
+    )
+    vitals = Vitals(settings, on_handoff=lambda _reason: None, on_fenced=lambda: None)
+    vitals.start()
+    await asyncio.to_thread(vitals.serial)
+    await heartbeats(database, 1)
+
+    hoard = b"x" * (80 * MIB)
+    await heartbeats(database, 1)
+
+    await asyncio.to_thread(vitals.stop)
+    ((used,),) = await database.values("SELECT memory_used_bytes FROM triage.attempts")
+    assert isinstance(used, int)
+    assert used >= own_bytes + len(hoard) / 2
 
 
 async def test_a_killed_process_loses_its_lock_at_once(
