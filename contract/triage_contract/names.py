@@ -101,3 +101,10 @@ FENCED_SQLSTATE: Final = "TR001"
 
 REPLAYED_METADATA: Final = "triage_replayed"
 """Key in an ADK event's ``custom_metadata``: the event repeats a journaled reply or result, no progress."""
+
+SCARCE_MEMORY: Final = 0.5
+"""Share of its memory limit from which a process that dies without a word may have been killed for it.
+
+The agent tells at once when it comes there, the operator waits for the kubelet's word on the cause of such a death.
+It is low, since one allocation can take the rest before the process can tell anything.
+"""

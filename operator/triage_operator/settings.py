@@ -19,9 +19,6 @@ class DecidingSettings:
     lock_grace_seconds: float = 0.3
     """From an attempt's free lock to its loss. A live process takes a lock that it lost again within this."""
 
-    near_memory_limit: float = 0.85
-    """Share of the memory limit from which a death without a word may be an OOM kill."""
-
     kubelet_word_seconds: float = 2.5
     """From the free lock of an attempt near its memory limit to its loss: the kubelet says within about two
     seconds whether memory was the cause, and then the next attempt needs more of it."""

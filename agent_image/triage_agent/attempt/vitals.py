@@ -16,7 +16,7 @@ import psutil
 from triage_agent.attempt.settings import AttemptSettings
 from triage_contract.database.direct import DirectConnection
 from triage_contract.exceptions import AlreadyClaimedError, DatabaseUnreachableError, FencedError, TriageError
-from triage_contract.names import Channel
+from triage_contract.names import SCARCE_MEMORY, Channel
 
 logger = logging.getLogger(__name__)
 
@@ -25,9 +25,6 @@ STOP_SECONDS: Final = 2.0
 
 MEMORY_LOOK_SECONDS: Final = 0.1
 """Between two looks at the process's memory: it can grow a lot from one heartbeat to the next."""
-
-SCARCE_MEMORY: Final = 0.85
-"""Share of the limit from which a death without a word may be an OOM kill, as the operator takes it."""
 
 _SERIAL: Final = "SELECT triage.serial_of($1, $2) AS serial"
 _HEARTBEAT: Final = "SELECT * FROM triage.heartbeat($1, $2, $3, $4)"

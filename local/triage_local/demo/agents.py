@@ -27,16 +27,11 @@ def build_archived(default: Json, node: str, folder: Path) -> Json:
     """Build the agent ``archived``: pinned, and with a tracker whose one file holds years of issues.
 
     To file one more issue takes more memory than its first limit. The next attempt has twice of that.
-
-    It takes its database for one behind a pooler, where nobody sees the locks of live processes. A free lock is
-    the first sign of a death and says nothing of its cause; without it the node's word comes first, and the very
-    next attempt has more memory.
     """
     return _variant(
         default,
         "archived",
         {
-            "database": {**default["spec"]["database"], "pooler": "transaction"},
             "tracker": {"file": {"path": f"{_MOUNT}/{_FILE}"}},
             "resources": {"requests": {"memory": FIRST_MEMORY}, "limits": {"memory": FIRST_MEMORY}},
             "resume": {"memory": {"factor": 2, "limit": "1Gi"}},

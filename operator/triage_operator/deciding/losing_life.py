@@ -7,6 +7,7 @@ at the locks looks at the heartbeats too, and wakes the run of one that is old.
 from datetime import datetime, timedelta
 
 from triage_contract.database.rows import AttemptRow
+from triage_contract.names import SCARCE_MEMORY
 from triage_contract.states import Cause
 from triage_operator.actions import EndAttempt
 from triage_operator.deciding.ending import lose
@@ -57,7 +58,7 @@ def _lock_due_at(snapshot: Snapshot, attempt: AttemptRow, settings: DecidingSett
     free_since = snapshot.life.lock_free_since
     if free_since is None or _heartbeat_at(attempt) > free_since:
         return None
-    near = _is_near_limit(attempt, settings)
+    near = _is_near_limit(attempt)
     return free_since + timedelta(
         seconds=settings.kubelet_word_seconds if near else settings.lock_grace_seconds
     )
@@ -74,6 +75,6 @@ def _heartbeat_at(attempt: AttemptRow) -> datetime:
     return attempt.heartbeat_at or attempt.created_at
 
 
-def _is_near_limit(attempt: AttemptRow, settings: DecidingSettings) -> bool:
+def _is_near_limit(attempt: AttemptRow) -> bool:
     used, limit = attempt.memory_used_bytes, attempt.memory_limit_bytes
-    return used is not None and limit is not None and used >= limit * settings.near_memory_limit
+    return used is not None and limit is not None and used >= limit * SCARCE_MEMORY

@@ -14,7 +14,7 @@ from support.killing import Agent, ended
 from support.odd_apps import RELEASE
 from triage_agent.attempt.settings import AttemptSettings
 from triage_agent.attempt.vitals import Vitals
-from triage_contract.names import LIFE_LOCK_CLASS, AttemptEnv
+from triage_contract.names import LIFE_LOCK_CLASS, SCARCE_MEMORY, AttemptEnv
 from triage_contract.states import ExitCode
 from triage_local.model.faults import Fault
 from triage_local.model.server import ScriptedModel
@@ -72,7 +72,7 @@ async def test_memory_that_gets_scarce_is_told_at_once(database: Database) -> No
         tools={},
         grace_seconds=30.0,
         heartbeat_seconds=3600.0,
-        memory_limit_bytes=own_bytes + 80 * MIB,
+        memory_limit_bytes=int((own_bytes + 40 * MIB) / SCARCE_MEMORY),
         termination_log=Path(os.devnull),
     )
     vitals = Vitals(settings, on_handoff=lambda _reason: None, on_fenced=lambda: None)
