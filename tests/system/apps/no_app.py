@@ -1,0 +1,3 @@
+"""A module whose ``app`` is not an ADK app."""
+
+app = {"name": "own"}

@@ -1,0 +1,89 @@
+"""What the operator serves: counters that outlive it, the names of the reference, and how it is."""
+
+import asyncio
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from support.site import Site
+from support.system import System
+from triage_local.apiserver import Answer
+from triage_local.operating import LocalOperator
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
+STALE_SECONDS = 4
+
+
+async def test_counters_go_on_where_they_were_after_a_restart(system: System, site: Site) -> None:
+    await site.create_run("counted")
+    await site.succeeded("counted")
+    before = await _counters(system)
+    await site.cluster.operator.kill()
+    await site.cluster.operator.start()
+    after = await _counters(system)
+    assert after.items() >= before.items()
+    ended = {"namespace": site.namespace, "state": "succeeded", "reason": "Completed"}
+    assert await system.counted("triage_runs_ended_total", **ended) == 1
+    assert await system.counted("triage_runs", phase="Succeeded") == 1
+    assert await system.counted("triage_leader") == 1
+
+
+async def test_all_that_is_exported_is_in_the_reference(site: Site) -> None:
+    exported = re.findall(r"^# TYPE (\S+)", await site.cluster.operator.metrics(), re.MULTILINE)
+    documented = REFERENCE.read_text()
+    assert [name for name in exported if name.startswith("triage_") and f"`{name}`" not in documented] == []
+
+
+async def test_liveness_is_red_while_a_watch_hears_nothing(system: System, site: Site) -> None:
+    # It works on one namespace, so that its watches can be told from those of the other operator.
+    operator = system.operator(
+        "watching",
+        {
+            "TRIAGE_OPERATOR_LEASE_NAME": "watching",
+            "TRIAGE_OPERATOR_NAMESPACE": site.namespace,
+            "TRIAGE_OPERATOR_SERVE_STALE_SECONDS": str(STALE_SECONDS),
+        },
+    )
+    faults, watches = site.cluster.server.faults, f"/namespaces/{site.namespace}/{{}}.*watch"
+    await operator.start()
+    try:
+        # A watch that breaks off is asked for anew, and the answer is a word.
+        async with site.beside(_for_ever(partial(faults.drop_watches, watches.format("")))):
+            for _ in range(STALE_SECONDS + 2):
+                assert await system.probe(operator, "healthz") == (200, "ok\n")
+                await asyncio.sleep(1)
+            refusal = Answer(method="GET", target=watches.format("triageruns"), status=500, left=10_000)
+            faults.answer(refusal)
+            await _until_status(system, operator, 503)
+            _, said = await system.probe(operator, "healthz")
+            assert said.startswith("no word on the watch of triageruns for ")
+            faults.clear()
+            await _until_status(system, operator, 200)
+    finally:
+        faults.clear()
+        await operator.stop()
+
+
+async def _for_ever(do: Callable[[], object]) -> None:
+    while True:
+        do()
+        await asyncio.sleep(0.5)
+
+
+async def _until_status(system: System, operator: LocalOperator, status: int) -> None:
+    async with asyncio.timeout(30):
+        while (await system.probe(operator, "healthz"))[0] != status:
+            await asyncio.sleep(0.1)
+
+
+async def _counters(system: System) -> dict[object, float]:
+    return {
+        (name, labels): value
+        for (name, labels), value in (await system.samples()).items()
+        if name.endswith("_total")
+    }
