@@ -31,25 +31,31 @@ class Handlers:
     def see(self, resource: str, event: str | None, thing: Object) -> None:
         """Take an event in."""
         handle = {RUNS: self._see_run, PODS: self._see_pod, AGENTS: self._see_agent}[resource]
-        handle(thing, deleted=event == DELETED)
+        handle(thing, event)
 
-    def _see_run(self, run: Object, *, deleted: bool) -> None:
+    def _see_run(self, run: Object, event: str | None) -> None:
+        deleted = event == DELETED
         # A deletion is news whatever was seen last: the pass reads whether the name is free.
-        if deleted or self._sightings.run(run):
+        news = deleted or self._sightings.run(run)
+        # At the start there may be thousands that are over. A status that was edited by hand is no proof of that,
+        # but then the row is active, and the sweep finds it.
+        if news and not (event is None and self._sightings.rests(run)):
             key = (run["metadata"]["namespace"], run["metadata"]["name"])
             if not deleted and not self._sightings.is_over(key):
                 self._places.expect(run)
             self._wake(key)
 
-    def _see_pod(self, pod: Object, *, deleted: bool) -> None:
+    def _see_pod(self, pod: Object, event: str | None) -> None:
         owner = run_of(pod)
-        if owner is not None and self._sightings.pod(pod, deleted=deleted):
+        news = owner is not None and self._sightings.pod(pod, deleted=event == DELETED)
+        if news and owner is not None and not (event is None and self._sightings.is_over(owner)):
             self._wake(owner)
 
-    def _see_agent(self, agent: Object, *, deleted: bool) -> None:
+    def _see_agent(self, agent: Object, event: str | None) -> None:
         metadata = agent["metadata"]
         key = AgentKey(metadata["namespace"], metadata["name"])
         # Only a change of the spec is for its runs: the status is the operator's own.
+        deleted = event == DELETED
         generation = None if deleted else metadata.get("generation", 0)
         if deleted or self._generations.get(key) != generation:
             self._generations[key] = generation

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from uuid import UUID
 
 from triage_contract.database.direct import DirectConnection
@@ -70,10 +71,13 @@ class Looker:
         lives: Lives,
         settings: ReconcilingSettings,
         deciding: DecidingSettings,
+        *,
+        recovered: Callable[[], None],
     ) -> None:
         self._store = store
         self._queue = queue
         self._lives = lives
+        self._recovered = recovered
         self._settings = settings
         self._deciding = deciding
         self._looked_at = time.monotonic()
@@ -83,12 +87,17 @@ class Looker:
         return time.monotonic() - self._looked_at
 
     async def work(self) -> None:
-        """Look until cancelled."""
+        """Look until cancelled, and call ``recovered`` when the database is back after it was out of reach."""
+        blind = False
         while True:
             try:
                 await self._look()
+                if blind:
+                    self._recovered()
+                blind = False
                 await asyncio.sleep(self._settings.look_seconds)
             except DatabaseError as error:
+                blind = True
                 self._lives.lose_sight()
                 _logger.warning("cannot look", extra={"action": "look", "reason": str(error)})
                 await asyncio.sleep(self._settings.reconnect_seconds)

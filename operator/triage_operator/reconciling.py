@@ -104,6 +104,11 @@ class Reconciler:
             else:
                 self._failures.pop(key, None)
 
+    def try_failed_again(self) -> None:
+        """Have every run tried again at once whose last pass failed: what was in the way may be gone."""
+        for key in self._failures:
+            self._queue.wake(key)
+
     async def _pass(self, key: RunKey) -> str:
         """Make one pass; give the name of what was done."""
         raw = await self._kube.get_run(*key)
@@ -111,6 +116,7 @@ class Reconciler:
             await self._end_others(key, None)
             self._sightings.forget(key)
             self._leave_line(key)
+            self._last.pop(key, None)
             return "gone"
         uid = raw["metadata"]["uid"]
         before = self._sightings.runs.get(key)
@@ -146,6 +152,7 @@ class Reconciler:
             self._gatherer.settle(snapshot)
             if action.phase.terminal:
                 self._sightings.forget_words(found.key)
+                self._gatherer.forget(snapshot.attempts)
             if action.until is not None:
                 delay = (action.until - snapshot.now).total_seconds()
                 self._queue.wake_after(found.key, max(delay, MIN_WAIT_SECONDS))

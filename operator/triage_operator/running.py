@@ -55,7 +55,6 @@ class Operator:
         lives = Lives()
         refusals: dict[int, Refusal] = {}
         self._listener = Listener(store, self._queue, settings.reconciling)
-        self._looker = Looker(store, self._queue, lives, settings.reconciling, settings.deciding)
         self._sweeper = Sweeper(
             kube,
             store,
@@ -96,6 +95,14 @@ class Operator:
             deciding=settings.deciding,
             settings=settings.reconciling,
             checkpoint=checkpoint,
+        )
+        self._looker = Looker(
+            store,
+            self._queue,
+            lives,
+            settings.reconciling,
+            settings.deciding,
+            recovered=self._reconciler.try_failed_again,
         )
         handlers = Handlers(
             wake=self._wake, note_agent=self._note_agent, sightings=self._sightings, places=self._places

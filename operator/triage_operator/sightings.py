@@ -53,6 +53,16 @@ class Sightings:
         self.runs[key] = version
         return news
 
+    @staticmethod
+    def rests(run: Object) -> bool:
+        """Say whether the run's status says that it is over, and nothing is left to do about it."""
+        status, spec = run.get("status") or {}, run["spec"]
+        return (
+            status.get("phase") in _OVER
+            and status.get("observedGeneration") == run["metadata"].get("generation")
+            and spec.get("ttlSecondsAfterFinished") is None
+        )
+
     def is_over(self, key: RunKey) -> bool:
         """Say whether the run's status says that it has ended."""
         return self.phases.get(key) in _OVER

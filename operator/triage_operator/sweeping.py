@@ -96,7 +96,7 @@ class Sweeper:
                 over = self._sightings.is_over(key)
                 if not over:
                     self._places.expect(run)
-                if news or (resync and not over):
+                if (news and not self._sightings.rests(run)) or (resync and not over):
                     self._queue.wake(key)
             async for pod in self._kube.list_pods(namespace, label_selector=OUR_PODS):
                 owner = run_of(pod)
@@ -115,7 +115,7 @@ class Sweeper:
                 # Only a reading of that name proves that the run is gone: the pass makes it.
                 self._sightings.forget(key)
                 self._queue.wake(key)
-            elif recorded.node in self._sightings.cordoned:
+            elif self._sightings.is_over(key) or recorded.node in self._sightings.cordoned:
                 self._queue.wake(key)
         for key in set(self._sightings.runs) - set(standing):
             self._queue.wake(key)
