@@ -78,6 +78,8 @@ class Reconciler:
         self._checkpoint = checkpoint
         self._failures: dict[RunKey, int] = {}
         self._last: dict[RunKey, Action] = {}
+        self._alone: dict[RunKey, str] = {}
+        """UIDs of runs that no other row under their name is active beside."""
 
     async def reconcile(self, key: RunKey) -> None:
         """Make one pass over a run, and see to the next one. Raises nothing but cancellation."""
@@ -117,13 +119,14 @@ class Reconciler:
             self._sightings.forget(key)
             self._leave_line(key)
             self._last.pop(key, None)
+            self._alone.pop(key, None)
             return "gone"
         uid = raw["metadata"]["uid"]
-        before = self._sightings.runs.get(key)
         self._sightings.run(raw)
         try:
-            if before is None or before.uid != uid:
+            if self._alone.get(key) != uid:
                 await self._end_others(key, uid)
+                self._alone[key] = uid
             found = await self._gatherer.find(raw)
             if found.is_limited:
                 async with self._places.turn(found.agent_key):
