@@ -79,9 +79,12 @@ def open_engine(
     engine = create_async_engine(
         "postgresql+asyncpg://",
         async_creator=connect,
+        # Tokens are parameters, and the text of an error would show them.
+        hide_parameters=True,
         pool_size=pool_size,
         max_overflow=2,
         pool_pre_ping=True,
+        hide_parameters=True,  # errors repeat them, the token among them
         connect_args={"prepared_statement_cache_size": 0, "prepared_statement_name_func": str}
         if pooled
         else {},

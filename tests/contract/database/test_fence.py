@@ -250,6 +250,40 @@ async def test_release_is_refused_while_a_call_runs_and_tells_the_operator_after
     assert fence.token is None
 
 
+async def test_release_waits_for_a_call_that_is_about_to_begin_and_is_refused_then(
+    database: Database,
+) -> None:
+    run = a_run()
+    opened = await database.open(run)
+    record = AttemptRecord(database.engine, database.url, serial=opened.serial, token=opened.token)
+    waiting = (
+        "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    )
+    async with database.engine.connect() as connection:
+        await connection.execute(
+            text("SELECT triage.begin_call(:serial, :token, 'c1', 't', 'Idempotent', '{}')"),
+            {"serial": opened.serial, "token": opened.token},
+        )
+        releasing = asyncio.create_task(record.release())
+        while not await database.values(waiting):
+            await asyncio.sleep(0.01)
+        await connection.commit()
+    with pytest.raises(CallRunningError):
+        await releasing
+    async with database.engine.connect() as connection:
+        fence = await read_fence(connection, run.session)
+    assert fence is not None
+    assert fence.token == opened.token
+
+
+async def test_the_error_of_a_statement_does_not_show_its_parameters(database: Database) -> None:
+    async with database.engine.connect() as connection:
+        with pytest.raises(DBAPIError) as raised:
+            await connection.execute(text("SELECT 1 / 0, CAST(:token AS text)"), {"token": "hidden-word"})
+    assert "division by zero" in str(raised.value)
+    assert "hidden-word" not in str(raised.value)
+
+
 async def test_only_new_events_that_are_no_errors_count_as_progress(database: Database) -> None:
     run = a_run()
     opened = await database.open(run)

@@ -190,25 +190,14 @@ BEGIN
     WHERE serial = p_serial;
 END $$;
 
-CREATE FUNCTION triage.replies_of(p_serial integer, p_token text) RETURNS TABLE (key text, epoch bigint, reply jsonb)
+CREATE FUNCTION triage.replies_of(p_serial integer, p_token text) RETURNS TABLE (key text, reply jsonb)
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     attempt triage.attempts := triage.current_attempt(p_serial, p_token);
 BEGIN
-    RETURN QUERY SELECT m.key, m.epoch, m.reply
+    RETURN QUERY SELECT m.key, m.reply
         FROM triage.model_replies m JOIN triage.runs r USING (app_name, user_id, session_id, invocation_id)
         WHERE r.id = attempt.run_id ORDER BY m.created_at;
-END $$;
-
-CREATE FUNCTION triage.calls_of(p_serial integer, p_token text)
-    RETURNS TABLE (call_id text, tool text, kind text, state text)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    attempt triage.attempts := triage.current_attempt(p_serial, p_token);
-BEGIN
-    RETURN QUERY SELECT c.call_id, c.tool, c.kind, c.state
-        FROM triage.tool_calls c JOIN triage.runs r USING (app_name, user_id, session_id, invocation_id)
-        WHERE r.id = attempt.run_id ORDER BY c.begun_at;
 END $$;
 
 -- Gives the token up, so that a successor can start while this process still ends. Refused while a call of it runs.
@@ -219,13 +208,14 @@ DECLARE
     run triage.runs;
 BEGIN
     SELECT r.* INTO run FROM triage.runs r WHERE r.id = attempt.run_id;
+    -- First, since it waits for whoever is about to begin a call.
+    UPDATE triage.fences f SET token = NULL
+        WHERE f.app_name = run.app_name AND f.user_id = run.user_id AND f.session_id = run.session_id;
     IF EXISTS (SELECT FROM triage.tool_calls c
                WHERE c.app_name = run.app_name AND c.user_id = run.user_id AND c.session_id = run.session_id
                    AND c.state = 'begun' AND c.epoch = attempt.epoch) THEN
         RAISE EXCEPTION 'a call of attempt % still runs', p_serial USING ERRCODE = 'TR003';
     END IF;
-    UPDATE triage.fences f SET token = NULL
-        WHERE f.app_name = run.app_name AND f.user_id = run.user_id AND f.session_id = run.session_id;
     UPDATE triage.attempts SET released_at = clock_timestamp(), outcome = 'handed_off' WHERE serial = p_serial;
     PERFORM pg_notify('triage_released', run.id::text);
 END $$;
