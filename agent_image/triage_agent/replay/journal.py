@@ -1,4 +1,4 @@
-"""What the plugin needs of a journal. `triage_agent.attempt.record` keeps one in Postgres."""
+"""What the plugins need of a journal. `triage_agent.attempt.record` keeps one in Postgres."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
