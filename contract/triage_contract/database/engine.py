@@ -84,7 +84,6 @@ def open_engine(
         pool_size=pool_size,
         max_overflow=2,
         pool_pre_ping=True,
-        hide_parameters=True,  # errors repeat them, the token among them
         connect_args={"prepared_statement_cache_size": 0, "prepared_statement_name_func": str}
         if pooled
         else {},
