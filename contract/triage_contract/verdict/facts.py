@@ -151,14 +151,16 @@ def event_facts(event: Mapping[str, Any]) -> EventFacts:
     responses = [part["function_response"] for part in parts if "function_response" in part]
     texts = [part["text"] for part in parts if part.get("text") and not part.get("thought")]
     state: Mapping[str, Any] | None = actions.get("agent_state")
+    # A model that returned nothing leaves an error with an empty content, which says nothing.
+    has_content = content is not None and not (event.get("error_code") is not None and not parts)
     return EventFacts(
         author=event.get("author", ""),
         branch=branch,
         scope=scope,
         calls=calls,
         answers=tuple(response.get("id", "") for response in responses),
-        said=content is not None or event.get("output") is not None,
-        final=content is not None
+        said=has_content or event.get("output") is not None,
+        final=has_content
         and not calls
         and (
             bool(actions.get("skip_summarization"))

@@ -109,6 +109,12 @@ def test_error_with_content_is_a_reply_that_was_cut_short() -> None:
     assert not event_facts({"error_code": "MAX_TOKENS", "content": {"parts": [{"text": "It"}]}}).failed
 
 
+def test_error_with_an_empty_content_is_an_error_and_nothing_else() -> None:
+    empty = event_facts({"error_code": "MODEL_RETURNED_NO_CONTENT", "content": {"role": "model", "parts": []}})
+    assert empty.failed
+    assert not empty.final
+
+
 def test_root_of_a_later_kind_is_as_good_as_a_custom_agent() -> None:
     assert Root.from_record({"name": "docs", "kind": "llm"}) == Root(name="docs", kind=RootKind.LLM)
     assert Root.from_record({"name": "docs", "kind": "swarm"}).kind is RootKind.CUSTOM
