@@ -12,7 +12,6 @@ from support.site import Site
 from support.system import System
 from triage_contract.api.run import MAX_REPORT_LENGTH
 from triage_contract.states import Phase
-from triage_local.kubelet.cluster import MERGE
 from triage_local.kubelet.exceptions import ClusterError
 from triage_local.model import Fault
 from triage_local.ports import free_port
@@ -53,10 +52,7 @@ async def test_an_unknown_agent_a_foreign_pod_and_a_status_by_hand(system: Syste
     container = {"name": "agent", "image": "registry.invalid/theirs:1"}
     spec = {"containers": [container], "nodeName": "nowhere"}
     await site.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
-    by_hand = {"status": {"phase": "Succeeded", "issue": "99", "attempt": 7}}
-    path = f"{site.path('TriageRun', 'early')}/status"
-    await site.cluster.api.request("PATCH", path, by_hand, content_type=MERGE)
-    await site.phase("early", Phase.PENDING)
+    await site.overwrite_status("early", phase="Succeeded", issue="99", attempt=7)
     await site.create_agent("later")
     await site.phase("early", Phase.RUNNING)
     status = await site.succeeded("early")

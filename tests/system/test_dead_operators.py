@@ -14,7 +14,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 async def test_what_befalls_runs_while_the_operator_is_dead_is_made_good_when_it_is_back(
     system: System, site: Site
 ) -> None:
-    held = ("killed", "removed", "evicted", "going-on", "given-up")
+    held = ("killed", "removed", "evicted", "going-on", "given-up", "replaced")
     operator = site.cluster.operator
     async with contextlib.AsyncExitStack() as stack:
         holds = {
@@ -34,6 +34,9 @@ async def test_what_befalls_runs_while_the_operator_is_dead_is_made_good_when_it
         await site.evict("evicted")
         await site.asked_to_leave("evicted")
         await site.change("TriageRun", "given-up", cancel=True)
+        old = site.uid("replaced")
+        await site.delete("TriageRun", "replaced")
+        await site.create_run("replaced")
         await site.create_run("late")
         await holds["evicted"].release()
         await holds["going-on"].release()
@@ -48,6 +51,10 @@ async def test_what_befalls_runs_while_the_operator_is_dead_is_made_good_when_it
             await site.succeeded(name, [status["lastCause"]])
         await site.succeeded("going-on")
         await site.succeeded("late")
+        await holds["replaced"].release()
+        await site.succeeded("replaced")
+    assert site.uid("replaced") != old
+    assert await site.issues_of(old) == []
     # Where a pod is gone, what its process noted is left.
     assert removed["lastCause"] in ("vanished", "sigterm")
     assert evicted["lastCause"] in ("drain", "sigterm")

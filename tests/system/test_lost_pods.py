@@ -21,6 +21,8 @@ async def test_a_run_killed_after_its_write_files_no_second_issue(system: System
         await hold.cut_off()
         status = await site.succeeded("killed", ["sigkill"])
     assert await site.suppressed("killed") == (0, 1)
+    asked = [request.step for request in site.cluster.model.asked(site.report("killed"))]
+    assert asked == ["list_pages", "read_page", "file_issue", "text"]
     assert status["toolCalls"] == {"begun": 3, "done": 3, "suppressed": 1}
     assert (status["attempt"], status["resumes"], status["lastCause"]) == (2, 1, "sigkill")
     assert status["recoverySeconds"] > 0
@@ -81,6 +83,23 @@ async def test_a_drain_moves_a_run_to_another_node(system: System, site: Site) -
     assert await site.suppressed("drained") == (0, 0)
     assert status["noProgress"] == 0
     await site.told("drained", "HandedOff", "Resuming", "Completed")
+
+
+async def test_a_cordoned_node_is_left_before_any_eviction(site: Site) -> None:
+    async with holding(site.engine, "moved", Place.IN_TOOL) as hold:
+        await site.create_run("moved")
+        await hold.reached()
+        node = (await site.pod("moved"))["spec"]["nodeName"]
+        await site.cluster.kubelet.cordon(node)
+        try:
+            await site.told("moved", "HandingOff")
+            await hold.release()
+            status = await site.succeeded("moved", ["drain"])
+        finally:
+            await site.cluster.kubelet.cordon(node, unschedulable=False)
+    assert status["attempts"][0]["outcome"] == "handed_off"
+    assert status["attempts"][1]["node"] != node
+    assert await site.suppressed("moved") == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -158,3 +177,22 @@ async def test_a_process_that_wakes_up_after_its_successor_changes_nothing(site:
     assert status["attempts"][1]["node"] != node
     assert zombie.exit_code == 84  # fenced
     await site.succeeded("frozen", [status["attempts"][0]["cause"]])
+
+
+async def test_a_node_that_is_switched_off_costs_a_run_one_attempt(site: Site) -> None:
+    async with holding(site.engine, "dark", Place.AFTER_WRITE) as hold:
+        await site.create_run("dark")
+        await hold.reached()
+        node = (await site.pod("dark"))["spec"]["nodeName"]
+        await site.cluster.kubelet.lose(node, signal.SIGKILL)
+        try:
+            await site.cluster.kubelet.declare_unreachable(node)
+            await hold.cut_off()
+            status = await site.ended("dark")
+        finally:
+            await site.cluster.kubelet.recover(node)
+        first = await site.until(
+            "dark", lambda seen: seen["status"]["attempts"][0].get("cause"), "has a cause"
+        )
+    assert status["attempts"][1]["node"] != node
+    await site.succeeded("dark", [first])
