@@ -7,10 +7,6 @@ class OperatorError(TriageError):
     """Base of the operator's own errors."""
 
 
-class SettingsError(OperatorError):
-    """A setting that cannot be used; the message names it."""
-
-
 class PodTemplateError(OperatorError):
     """A TriageAgent's ``podTemplate`` that cannot be merged; the message names the field."""
 

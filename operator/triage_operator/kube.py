@@ -220,7 +220,7 @@ class Kube:
             await self._request("DELETE", path, body=body)
         except KubeConflictError:
             # Another object has the name by now: the one that was meant is gone.
-            _logger.debug("The object to delete was replaced", extra={"action": "delete", "path": path})
+            _logger.debug("the object to delete was replaced", extra={"action": "delete", "path": path})
 
     async def _list(self, path: str, **query: str) -> AsyncIterator[Object]:
         following = ""

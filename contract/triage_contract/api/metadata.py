@@ -1,6 +1,6 @@
 """The part of ``metadata`` that the project reads."""
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime
 
 from triage_contract.api.base import ApiModel
 
@@ -18,11 +18,3 @@ class ObjectMeta(ApiModel):
     """When the object was stored first."""
     generation: int = 0
     """Counts the changes of the spec."""
-    resource_version: str = ""
-    """Opaque version of the object as read."""
-    deletion_timestamp: AwareDatetime | None = None
-    """None: nobody asked for the object's deletion."""
-    labels: dict[str, str] = Field(default_factory=dict)
-    """Labels."""
-    annotations: dict[str, str] = Field(default_factory=dict)
-    """Annotations."""

@@ -36,15 +36,13 @@ class Diagnosis:
     """What a pod says about its attempt.
 
     ``cause`` is why it ended or leaves; None: it does neither, or the database says more than the pod can.
-    ``confirmed_dead``: the container was seen terminated with a status of its own, so that no process of it
-    is left. ``held_up`` says what a pending pod waits for, if it is more than a moment. ``since``: when a
-    pending pod got its node, or the container started. ``ends_at``: when the grace period of a deletion is
-    over. ``message`` is a sentence.
+    ``held_up`` says what a pending pod waits for, if it is more than a moment. ``since``: when a pending pod got
+    its node, or the container started. ``ends_at``: when the grace period of a deletion is over. ``message`` is
+    a sentence.
     """
 
     state: PodState
     cause: Cause | None
-    confirmed_dead: bool
     exit_code: int | None
     held_up: Reason | None
     since: datetime | None
@@ -59,7 +57,6 @@ def diagnose(pod: Mapping[str, Any]) -> Diagnosis:
     return Diagnosis(
         state=state,
         cause=_cause(facts) if state in (PodState.LEAVING, PodState.ENDED) else None,
-        confirmed_dead=facts.exit_code is not None and not facts.status_made_up,
         exit_code=facts.exit_code,
         held_up=_held_up(facts) if state is PodState.PENDING else None,
         since=facts.scheduled_at if state is PodState.PENDING else facts.started_at,

@@ -91,7 +91,7 @@ def read_facts(pod: Mapping[str, Any]) -> PodFacts:
         message=status.get("message") or None,
         disruption=disruption.get("reason") if _is_true(disruption) else None,
         deleted_at=None if _before(finished_at, asked_at) else deleted_at,
-        running=bool(state.get("running") is not None),
+        running=state.get("running") is not None,
         exit_code=ended.get("exitCode"),
         end_reason=ended.get("reason") or None,
         end_message=ended.get("message") or None,

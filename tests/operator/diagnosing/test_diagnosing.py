@@ -213,23 +213,6 @@ def test_what_holds_a_pending_pod_up(pod: PodBuilder, held_up: Reason | None) ->
     assert diagnose(pod.json).held_up == held_up
 
 
-@pytest.mark.parametrize(
-    ("pod", "confirmed"),
-    [
-        (a_pod().exited(137), True),
-        (a_pod().exited(0).with_sidecar(), True),
-        (a_pod().exited(137).evicted(), True),
-        (a_pod().exited(137, "ContainerStatusUnknown"), False),
-        (a_pod().exited(255, "Unknown"), False),
-        (a_pod().running().failed("").disrupted("DeletionByPodGC"), False),
-        (a_pod().running().evicted(), False),
-        (a_pod().scheduled().failed("OutOfcpu"), False),
-    ],
-)
-def test_death_is_confirmed_by_a_status_of_the_containers_own(pod: PodBuilder, confirmed: bool) -> None:
-    assert diagnose(pod.json).confirmed_dead is confirmed
-
-
 def test_times() -> None:
     pending, running = (
         diagnose(a_pod().scheduled(ago(7)).json),
