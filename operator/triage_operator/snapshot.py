@@ -24,14 +24,6 @@ class CallCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class IssueFiled:
-    """The issue that the run left: taken from the journaled result of its tool call."""
-
-    number: str
-    tool: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LifeSign:
     """Signs of life of the open attempt beside its pod, by the database's clock.
 
@@ -64,11 +56,11 @@ class Snapshot:
     that cannot be read (``agent_error`` says which). ``row`` None: the run was never recorded. ``judgement``
     None: no row, or an attempt is open, which may change it at any moment. ``pods`` are the run's pods by
     epoch, found by their labels; ``last_pods`` is the last that was seen of those that are gone, as far as this
-    operator saw any. ``foreign_pod``: another's pod stands
-    under the name that the open attempt's pod should have. ``refusal`` None: the open attempt's pod was not
-    refused, as far as this operator knows. ``node_unschedulable`` is about the node of the open attempt's
-    pod. ``running`` counts open attempts of the same agent in the namespace; ``ahead`` the runs of that agent
-    that wait for a place and came before.
+    operator saw any. ``issue`` is the number of the issue that the run filed, by the journaled result of its
+    tool call. ``foreign_pod``: another's pod stands under the name that the open attempt's pod should have.
+    ``refusal`` None: the open attempt's pod was not refused, as far as this operator knows.
+    ``node_unschedulable`` is about the node of the open attempt's pod. ``running`` counts open attempts of the
+    same agent in the namespace; ``ahead`` the runs of that agent that wait for a place and came before.
 
     Pods are read before rows: what an attempt wrote must not be older here than what its pod says of its end.
     """
@@ -82,7 +74,7 @@ class Snapshot:
     fence: FenceRow | None
     judgement: Judgement | None
     calls: CallCounts
-    issue: IssueFiled | None
+    issue: str | None
     pods: Mapping[int, Pod]
     last_pods: Mapping[int, Pod]
     foreign_pod: bool

@@ -16,14 +16,14 @@ SELECT clock_timestamp() AS now,
     count(*) AS begun, count(*) FILTER (WHERE state <> 'begun') AS done,
     coalesce(sum(suppressed_by_journal), 0) AS suppressed_by_journal,
     coalesce(sum(suppressed_by_tracker), 0) AS suppressed_by_tracker,
-    (array_agg(ARRAY[result ->> 'number', tool] ORDER BY ended_at DESC)
-        FILTER (WHERE state = 'done' AND result ->> 'number' IS NOT NULL))[1:1] AS issue
+    (array_agg(result ->> 'number' ORDER BY ended_at DESC)
+        FILTER (WHERE state = 'done' AND result ->> 'number' IS NOT NULL))[1] AS issue
 FROM triage.tool_calls
 WHERE app_name = :app_name AND user_id = :user_id AND session_id = :session_id
     AND invocation_id = :invocation_id
 """)
 """By the database's clock: how many attempts of the run's agent are open; the run's journaled calls, counted, and
-the last issue that one of them gave a number to."""
+the number of the last issue that one of them filed."""
 
 RECORD_POD: Final = text("""
 WITH made AS (
@@ -115,7 +115,8 @@ WITH recovered AS (
     SELECT 'recovery_seconds_bucket', labels || jsonb_build_object('le', '+Inf'), count(*)
     FROM recovered GROUP BY labels
 )
-SELECT triage.count_up(name, labels, amount::double precision) FROM counted
+SELECT triage.count_up(name, labels, amount::double precision)
+FROM (SELECT * FROM counted ORDER BY name, labels) AS ordered -- for two that count at once to wait, not to deadlock
 """
 
 COUNT_OPEN_RECOVERIES: Final = text(

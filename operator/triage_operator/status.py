@@ -15,7 +15,7 @@ from triage_contract.api import (
     RunStatus,
     ToolCallCounts,
 )
-from triage_contract.api.run import ATTEMPTS_KEPT, MAX_MESSAGE_LENGTH, MAX_OUTPUT_LENGTH
+from triage_contract.api.run import ATTEMPTS_KEPT, MAX_MESSAGE_LENGTH
 from triage_contract.database.rows import AttemptRow
 from triage_contract.quantities import format_memory
 from triage_contract.states import Phase, RunState, Verdict
@@ -67,8 +67,8 @@ def build_status(snapshot: Snapshot, action: Action) -> RunStatus | None:
         ),
         last_cause=next((attempt.cause for attempt in reversed(attempts) if attempt.cause), None),
         recovery_seconds=_recovery_seconds(snapshot),
-        issue=None if snapshot.issue is None else snapshot.issue.number,
-        output=None if output is None else output[:MAX_OUTPUT_LENGTH],
+        issue=snapshot.issue,
+        output=output,
     )
 
 
@@ -120,7 +120,7 @@ def _attempt(attempt: AttemptRow) -> AttemptStatus:
         memory_limit=None if limit is None else format_memory(limit),
         started_at=attempt.created_at,
         ended_at=attempt.ended_at,
-        message=None if attempt.error is None else attempt.error[:MAX_MESSAGE_LENGTH],
+        message=attempt.error,
     )
 
 

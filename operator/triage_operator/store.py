@@ -28,7 +28,7 @@ from triage_contract.names import LIFE_LOCK_CLASS, Channel
 from triage_contract.states import Cause, Outcome, RunState
 from triage_contract.verdict import Judgement
 from triage_operator import statements
-from triage_operator.snapshot import CallCounts, IssueFiled
+from triage_operator.snapshot import CallCounts
 
 RECOVERY_BOUNDS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 """Upper bounds, in seconds, of the recovery histogram's buckets: from a hand-off to a long backoff."""
@@ -47,7 +47,7 @@ class Records:
     fence: FenceRow | None
     judgement: Judgement | None
     calls: CallCounts
-    issue: IssueFiled | None
+    issue: str | None
     running: int
 
 
@@ -165,7 +165,7 @@ class Store:
                 suppressed_by_journal=summary.suppressed_by_journal,
                 suppressed_by_tracker=summary.suppressed_by_tracker,
             ),
-            issue=IssueFiled(number=summary.issue[0][0], tool=summary.issue[0][1]) if summary.issue else None,
+            issue=summary.issue,
             running=summary.running,
         )
 

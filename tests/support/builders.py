@@ -29,7 +29,7 @@ from triage_operator.actions import (
 )
 from triage_operator.deciding import decide
 from triage_operator.settings import DecidingSettings
-from triage_operator.snapshot import CallCounts, IssueFiled, LifeSign, Pod, Refusal, Snapshot
+from triage_operator.snapshot import CallCounts, LifeSign, Pod, Refusal, Snapshot
 
 RUN_UID = "4f1a2b3c-0000-4000-8000-000000000001"
 SETTINGS = DecidingSettings()
@@ -196,7 +196,7 @@ class Scenario:
         return self.where(refusal=Refusal(message="pods is forbidden", at=at, passing=passing))
 
     def filing(self, number: str) -> "Scenario":
-        return self.where(issue=IssueFiled(number=number, tool="file_issue"))
+        return self.where(issue=number)
 
     def where(self, **facts: Any) -> "Scenario":
         return replace(self, extra={**self.extra, **facts})

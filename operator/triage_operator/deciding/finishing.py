@@ -12,7 +12,7 @@ def finish(snapshot: Snapshot, settings: DecidingSettings) -> EndRun | None:
     judgement = snapshot.judgement
     if judgement is None or judgement.verdict is not Verdict.FINISHED:
         return None
-    filed = "" if snapshot.issue is None else f" and filed issue {snapshot.issue.number}"
+    filed = "" if snapshot.issue is None else f" and filed issue {snapshot.issue}"
     return EndRun(
         reason=Reason.COMPLETED,
         message=f"The agent finished{filed}.",
