@@ -1,4 +1,4 @@
-"""Closed sets of values that live in the database, in status and in metrics. Never renamed."""
+"""Closed sets of values that live in the database, in specs and status, and in metrics. Never renamed."""
 
 from enum import IntEnum, StrEnum
 
@@ -63,6 +63,14 @@ class ToolKind(StrEnum):
     READ_ONLY = "ReadOnly"
     IDEMPOTENT = "Idempotent"
     UNDECLARED = "Undeclared"
+
+
+class Pooler(StrEnum):
+    """What stands between a process and Postgres. Set in a TriageAgent and in the operator's settings."""
+
+    NONE = "none"
+    TRANSACTION = "transaction"
+    """Statements of one connection may reach several backends: no session settings, locks or LISTEN."""
 
 
 class Suppressor(StrEnum):

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from triage_contract.database.engine import open_engine
 from triage_contract.database.migrating import check_schema
-from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import TriageError
 from triage_operator.kube import Kube
 from triage_operator.permissions import LEASE_PERMISSIONS, NODE_PERMISSIONS, PERMISSIONS, Permission
@@ -24,7 +23,7 @@ class Finding:
 async def check_database(settings: DatabaseSettings) -> Finding:
     """See that the database answers and has the schema of this version."""
     try:
-        url = DatabaseUrl.parse(settings.url, direct_dsn=settings.direct_url, pooler=settings.pooler)
+        url = settings.locate()
         engine = open_engine(url, application="triage-check", pool_size=1)
         try:
             await check_schema(engine, url)

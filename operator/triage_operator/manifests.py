@@ -4,7 +4,7 @@ import json
 from typing import Any, Final
 
 from triage_contract.api import TriageAgent, TriageRun
-from triage_contract.api.agent import Database, Docs, Model, Pooler, Tracker
+from triage_contract.api.agent import Database, Docs, Model, Tracker
 from triage_contract.api.base import SecretKeyRef
 from triage_contract.names import (
     AGENT_CONTAINER,
@@ -16,6 +16,7 @@ from triage_contract.names import (
     Label,
 )
 from triage_contract.quantities import format_memory, parse_memory
+from triage_contract.states import Pooler
 from triage_operator.exceptions import PodTemplateError
 from triage_operator.memory import agent_limit
 from triage_operator.merging import merge_template

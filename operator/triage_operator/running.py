@@ -5,7 +5,6 @@ import logging
 from functools import partial
 from typing import Any
 
-from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import DatabaseError
 from triage_operator.agents import AgentKeeper
 from triage_operator.announcing import Announcer
@@ -204,9 +203,7 @@ async def run(settings: Settings, stop: asyncio.Event, *, checkpoint: Checkpoint
         KubeConfigError, DatabaseUrlError: the settings lead nowhere.
         Exception: it has failed for good. Start the process again.
     """
-    url = DatabaseUrl.parse(
-        settings.database.url, direct_dsn=settings.database.direct_url, pooler=settings.database.pooler
-    )
+    url = settings.database.locate()
     async with Kube.connect(settings.kube) as kube:
         cluster_id = await _wait_for_cluster(kube, settings)
         store = Store(url, cluster_id, pool_size=settings.database.pool_size)

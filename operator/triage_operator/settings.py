@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from triage_contract.database.url import Pooler
+from triage_contract.database.url import DatabaseUrl
+from triage_contract.states import Pooler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +140,14 @@ class DatabaseSettings:
 
     pool_size: int = 8
     """Connections that are kept. Half as many as workers, who wait for the API server as well."""
+
+    def locate(self) -> DatabaseUrl:
+        """Read the URLs.
+
+        Raises:
+            DatabaseUrlError: one of them is none.
+        """
+        return DatabaseUrl.parse(self.url, direct_dsn=self.direct_url, pooler=self.pooler)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

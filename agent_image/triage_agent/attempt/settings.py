@@ -9,10 +9,10 @@ from typing import Self
 from uuid import UUID
 
 from triage_agent.exceptions import ConfigurationError
-from triage_contract.database.url import DatabaseUrl, Pooler
+from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import DatabaseUrlError
 from triage_contract.names import AttemptEnv
-from triage_contract.states import ToolKind
+from triage_contract.states import Pooler, ToolKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

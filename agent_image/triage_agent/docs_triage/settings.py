@@ -8,9 +8,10 @@ from uuid import UUID
 
 from triage_agent.docs_triage import samples
 from triage_agent.exceptions import ConfigurationError
-from triage_contract.database.url import DatabaseUrl, Pooler
+from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import DatabaseUrlError
 from triage_contract.names import AttemptEnv, DocsEnv
+from triage_contract.states import Pooler
 
 DEFAULT_MODEL: Final = "gemini-3.5-flash"
 """What ADK 2.13 takes by itself."""

@@ -1,6 +1,5 @@
 """``TriageAgent``: with what a run is done."""
 
-from enum import StrEnum
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import ConfigDict, Field
@@ -18,7 +17,7 @@ from triage_contract.api.base import (
 )
 from triage_contract.api.conditions import Conditions
 from triage_contract.api.metadata import ObjectMeta
-from triage_contract.states import ToolKind
+from triage_contract.states import Pooler, ToolKind
 
 DOCS_TRIAGE_APP: Final = "triage_agent.docs_triage.agent:app"
 """The agent that comes with the project."""
@@ -44,13 +43,6 @@ class Model(ApiModel):
     """URL of the model's endpoint, without a user or password. Absent: the provider's."""
     api_key_secret_ref: SecretKeyRef | None = None
     """Where the API key is. Absent: none is given to the agent."""
-
-
-class Pooler(StrEnum):
-    """What stands between the agent and Postgres."""
-
-    NONE = "none"
-    TRANSACTION = "transaction"
 
 
 class Database(ApiModel):

@@ -11,7 +11,7 @@ from pydantic import AwareDatetime, Field
 
 from triage_contract.api.base import ApiModel, cut_to
 
-MAX_MESSAGE_LENGTH: Final = 32768
+_MAX_MESSAGE_LENGTH: Final = 32768
 """Characters to which a condition's message is cut, Kubernetes' own bound."""
 
 
@@ -48,7 +48,7 @@ class Condition(ApiModel):
         str, Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$")
     ]
     """Why, in one word for programs; never renamed."""
-    message: Annotated[str, Field(max_length=MAX_MESSAGE_LENGTH), cut_to(MAX_MESSAGE_LENGTH)] = ""
+    message: Annotated[str, Field(max_length=_MAX_MESSAGE_LENGTH), cut_to(_MAX_MESSAGE_LENGTH)] = ""
     """Why, in a sentence for people."""
     last_transition_time: AwareDatetime
     """When the status of the condition changed last."""

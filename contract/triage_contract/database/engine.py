@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from triage_contract.database.url import DatabaseUrl, Pooler
+from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import (
     AlreadyClaimedError,
     CallRunningError,
@@ -20,6 +20,7 @@ from triage_contract.exceptions import (
     SchemaError,
 )
 from triage_contract.names import FENCED_SQLSTATE, TOKEN_SETTING
+from triage_contract.states import Pooler
 
 CONNECT_TIMEOUT_SECONDS: Final = 10.0
 

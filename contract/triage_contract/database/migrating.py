@@ -8,8 +8,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.util import await_only
 
 from triage_contract.database.engine import open_engine, translated
-from triage_contract.database.url import DatabaseUrl, Pooler
+from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import SchemaError
+from triage_contract.states import Pooler
 
 NEWEST_REVISION: Final = "0001"
 """The revision that this version of the package brings a database to; a test holds it against the migrations."""

@@ -1,21 +1,13 @@
 """Database URLs: what is accepted, and how they are shown without their password."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Self
 
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError
 
 from triage_contract.exceptions import DatabaseUrlError
-
-
-class Pooler(StrEnum):
-    """What stands between a process and Postgres."""
-
-    NONE = "none"
-    TRANSACTION = "transaction"
-    """Statements of one connection may reach several backends: no session settings, locks or LISTEN."""
+from triage_contract.states import Pooler
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,9 @@ from sqlalchemy import text
 from triage_agent.trackers.postgres import PostgresTracker
 from triage_contract.database.engine import open_engine
 from triage_contract.database.migrating import migrate
-from triage_contract.database.url import DatabaseUrl, Pooler
+from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import DatabaseUnreachableError, SchemaError
+from triage_contract.states import Pooler
 from triage_local.postgres import PostgresServer
 
 RUN = UUID("6f1a3b9e-5d59-4a57-9f0e-3a4a9f0b3c11")

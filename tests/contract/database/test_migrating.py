@@ -11,8 +11,9 @@ from support.databases import Database
 from triage_contract.database import migrating
 from triage_contract.database.engine import open_engine
 from triage_contract.database.migrating import NEWEST_REVISION, check_schema, migrate
-from triage_contract.database.url import DatabaseUrl, Pooler
+from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import DatabaseUnreachableError, DatabaseUrlError, SchemaError
+from triage_contract.states import Pooler
 from triage_local.postgres import PostgresServer
 
 
