@@ -4,7 +4,8 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import Final
 
-from triage_contract.api import AgentCondition, AgentStatus, Condition, ConditionStatus, TriageAgent
+from triage_contract.api import AgentCondition, AgentStatus, TriageAgent
+from triage_operator.conditions import build_condition
 from triage_operator.manifests import template_fault
 from triage_operator.reasons import Reason
 
@@ -22,11 +23,20 @@ def build_agent_status(
         undeclared: its tools that were called and are neither ReadOnly nor Idempotent. None: none was called.
     """
     fault = template_fault(agent)
-    ready = (Reason.READY, "Attempts can be started.") if fault is None else (Reason.BAD_AGENT, fault)
-    conditions = [_condition(agent, AgentCondition.READY, fault is None, *ready, now)]
+    reason, message = (
+        (Reason.READY, "Attempts can be started.") if fault is None else (Reason.BAD_AGENT, fault)
+    )
+    conditions = [
+        build_condition(
+            agent, AgentCondition.READY, holds=fault is None, reason=reason, message=message, now=now
+        )
+    ]
     if undeclared is not None:
-        said = _of_tools(undeclared)
-        conditions.append(_condition(agent, AgentCondition.TOOLS_DECLARED, not undeclared, *said, now))
+        reason, message = _of_tools(undeclared)
+        declared = AgentCondition.TOOLS_DECLARED
+        conditions.append(
+            build_condition(agent, declared, holds=not undeclared, reason=reason, message=message, now=now)
+        )
     return AgentStatus(
         conditions=tuple(conditions),
         observed_generation=agent.metadata.generation,
@@ -42,23 +52,4 @@ def _of_tools(undeclared: Collection[str]) -> tuple[Reason, str]:
     more = f" and {len(names) - _TOOLS_NAMED} more" if len(names) > _TOOLS_NAMED else ""
     return Reason.TOOLS_UNDECLARED, (
         f"Neither ReadOnly nor Idempotent, and run again after a loss: {', '.join(names[:_TOOLS_NAMED])}{more}."
-    )
-
-
-def _condition(
-    agent: TriageAgent, kind: AgentCondition, holds: bool, reason: Reason, message: str, now: datetime
-) -> Condition:
-    status = ConditionStatus.TRUE if holds else ConditionStatus.FALSE
-    standing = (
-        condition.last_transition_time
-        for condition in agent.status.conditions
-        if (condition.type, condition.status) == (kind, status)
-    )
-    return Condition(
-        type=kind.value,
-        status=status,
-        reason=reason.value,
-        message=message,
-        last_transition_time=next(standing, now.replace(microsecond=0)),
-        observed_generation=agent.metadata.generation,
     )

@@ -4,23 +4,22 @@ Everything comes from the database and the action; of the status that stands onl
 conditions are kept.
 """
 
-from datetime import datetime
 from typing import Final
 
 from triage_contract.api import (
     AttemptStatus,
     Condition,
-    ConditionStatus,
     RunCondition,
     RunStatus,
     ToolCallCounts,
 )
-from triage_contract.api.run import ATTEMPTS_KEPT, MAX_MESSAGE_LENGTH
+from triage_contract.api.run import ATTEMPTS_KEPT
 from triage_contract.database.rows import AttemptRow
 from triage_contract.quantities import format_memory
 from triage_contract.states import Phase, RunState, Verdict
 from triage_operator.actions import Action, EndRun, Wait
 from triage_operator.budgeting import no_progress
+from triage_operator.conditions import build_condition
 from triage_operator.phases import PHASES
 from triage_operator.reasons import Reason
 from triage_operator.snapshot import Snapshot
@@ -80,32 +79,16 @@ def _output(snapshot: Snapshot) -> str | None:
 
 
 def _conditions(snapshot: Snapshot, action: Wait | EndRun, phase: Phase) -> tuple[Condition, ...]:
-    progressing = not phase.terminal and action.reason not in _HELD_UP
-    return (
-        _condition(snapshot, action, RunCondition.FINISHED, phase.terminal),
-        _condition(snapshot, action, RunCondition.PROGRESSING, progressing),
+    held = {
+        RunCondition.FINISHED: phase.terminal,
+        RunCondition.PROGRESSING: not phase.terminal and action.reason not in _HELD_UP,
+    }
+    return tuple(
+        build_condition(
+            snapshot.run, kind, holds=holds, reason=action.reason, message=action.message, now=snapshot.now
+        )
+        for kind, holds in held.items()
     )
-
-
-def _condition(snapshot: Snapshot, action: Wait | EndRun, kind: RunCondition, holds: bool) -> Condition:
-    status = ConditionStatus.TRUE if holds else ConditionStatus.FALSE
-    return Condition(
-        type=kind.value,
-        status=status,
-        reason=action.reason.value,
-        message=action.message[:MAX_MESSAGE_LENGTH],
-        last_transition_time=_since(snapshot, kind, status),
-        observed_generation=snapshot.run.metadata.generation,
-    )
-
-
-def _since(snapshot: Snapshot, kind: RunCondition, status: ConditionStatus) -> datetime:
-    standing = (
-        condition.last_transition_time
-        for condition in snapshot.run.status.conditions
-        if (condition.type, condition.status) == (kind, status)
-    )
-    return next(standing, snapshot.now.replace(microsecond=0))
 
 
 def _attempt(attempt: AttemptRow) -> AttemptStatus:
