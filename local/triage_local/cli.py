@@ -13,7 +13,6 @@ import click
 
 # The rest takes a second to import: the commands do that, so that help comes at once.
 from triage_local.exceptions import LocalClusterError
-from triage_local.postgres.exceptions import PostgresError
 
 if TYPE_CHECKING:
     from triage_local.cluster import Gemini
@@ -94,13 +93,11 @@ def _gemini(model: str | None) -> "Gemini | None":
 
 def _run(work: Coroutine[None, None, int]) -> None:
     """Do the work of a command, until its end or a signal, and exit with what it gives."""
-    from triage_local.kubelet import KubeletError
-
     # What the cluster's parts have to say is in its log files; here are only problems.
     logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
     try:
         sys.exit(asyncio.run(_until_told(work)))
-    except (LocalClusterError, KubeletError, PostgresError) as error:
+    except LocalClusterError as error:
         raise click.ClickException(str(error)) from error
 
 

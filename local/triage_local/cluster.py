@@ -114,7 +114,6 @@ class LocalCluster:
 
         Raises:
             LocalClusterError: A part of it did not start.
-            PostgresError: The database did not.
         """
         async with contextlib.AsyncExitStack() as resources:
             self.guard = resources.enter_context(Guard())

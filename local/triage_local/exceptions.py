@@ -1,4 +1,4 @@
-"""Errors of the local cluster as a whole, and of the demo on it. Its parts have their own."""
+"""Errors of the local cluster as a whole, and the base of those of its parts."""
 
 
 class LocalClusterError(Exception):

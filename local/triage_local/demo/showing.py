@@ -32,7 +32,6 @@ from triage_local.demo.narrating import told
 from triage_local.demo.reporting import print_report, write_summary
 from triage_local.demo.story import Story
 from triage_local.exceptions import LocalClusterError
-from triage_local.kubelet import KubeletError
 from triage_local.objects import NAMESPACE
 
 Json = dict[str, Any]
@@ -88,7 +87,7 @@ async def _perform(cluster: LocalCluster, story: Story) -> Evidence:
                 await _lose(stage, archive)
                 by_hand = await _finish(stage)
                 metrics = await cluster.operator.metrics()
-            except* (LocalClusterError, KubeletError) as group:
+            except* LocalClusterError as group:
                 failures = [str(error) for error in _leaves(group)]
                 metrics = ""
             filed = read_archive(archive)[archived:]

@@ -1,7 +1,9 @@
 """Errors of the process kubelet."""
 
+from triage_local.exceptions import LocalClusterError
 
-class KubeletError(Exception):
+
+class KubeletError(LocalClusterError):
     """Base of all errors here."""
 
 

@@ -1,7 +1,9 @@
 """Errors of the embedded Postgres."""
 
+from triage_local.exceptions import LocalClusterError
 
-class PostgresError(Exception):
+
+class PostgresError(LocalClusterError):
     """The server could not be started, or refused a statement. The message has no password in it."""
 
 
