@@ -11,7 +11,6 @@ import yaml
 
 from triage_contract.api.crds import AGENT, RUN, build_crd
 from triage_contract.database.migrating import migrate as migrate_database
-from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import TriageError
 from triage_operator.checking import Finding, check_cluster, check_database
 from triage_operator.logs import LogFormat, set_up_logging
@@ -28,8 +27,8 @@ _namespace = click.option(
 )
 _log_format = click.option(
     "--log-format",
-    type=click.Choice(LogFormat, case_sensitive=False),
-    default=LogFormat.JSON,
+    type=click.Choice([each.value for each in LogFormat], case_sensitive=False),
+    default=LogFormat.JSON.value,
     envvar=f"{PREFIX}LOG_FORMAT",
     show_envvar=True,
     show_default=True,
@@ -46,7 +45,8 @@ _log_level = click.option(
 )
 
 
-@click.group()
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="triage-operator")
 def main() -> None:
     """Finish AI agent runs that lost their pod."""
 
@@ -64,7 +64,7 @@ def main() -> None:
 @taking("database", "kube", "lease", "serving", "reconciling", "deciding")
 def run(**values: Any) -> None:
     """Run the operator until SIGTERM."""
-    set_up_logging(values["log_format"], values["log_level"])
+    set_up_logging(LogFormat(values["log_format"]), values["log_level"])
     try:
         asyncio.run(_run(build_all(values)))
     except TriageError as error:
@@ -92,14 +92,14 @@ def migrate(**values: Any) -> None:
     """Create or upgrade the database's schema. Safe to repeat, and to run twice at once."""
     settings: DatabaseSettings = build("database", values)
     try:
-        url = DatabaseUrl.parse(settings.url, direct_dsn=settings.direct_url, pooler=settings.pooler)
+        url = settings.locate()
         revision = asyncio.run(migrate_database(url))
     except TriageError as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"{url} is at revision {revision}")
 
 
-@main.command()
+@main.command(short_help="Check that everything the operator needs is there.")
 @_namespace
 @taking("database", "kube", "lease")
 def check(**values: Any) -> None:
