@@ -39,4 +39,4 @@ def _recorded(row: RunRow, phase: Phase) -> tuple[Reason, str]:
     word, _, message = (row.reason or "").partition(": ")
     if word in set(Reason):
         return Reason(word), message
-    return _REASONS[phase], row.reason or f"The run is {row.state}."
+    return _REASONS[phase], row.reason or f"The run has ended: {row.state}."
