@@ -1,5 +1,6 @@
 """A local cluster to play with, until its owner has enough."""
 
+import asyncio
 from pathlib import Path
 
 from rich.console import Console
@@ -10,7 +11,7 @@ from triage_local.objects import NAMESPACE
 _TRY = f"""\
   export KUBECONFIG={{kubeconfig}}
 
-  kubectl get triageruns --watch               # in namespace {NAMESPACE}; short names: tr, ta
+  kubectl get triageruns                       # in namespace {NAMESPACE}; short names: tr, ta
   kubectl create -f - <<'END'
   apiVersion: triage-operator.dev/v1alpha1
   kind: TriageRun
@@ -18,7 +19,8 @@ _TRY = f"""\
   spec: {{{{report: The tokens page says that deploy tokens never expire. Mine stopped working after 90 days.}}}}
   END
   kubectl apply -f examples/own-docs.yaml      # pages of your own, from a ConfigMap
-  kubectl get pods --output wide               # each is a process here: kill -9 one, and see what happens
+  kubectl get pods --output wide
+  pgrep -fl 'triage attempt'                   # each pod is such a process: kill -9 one, and see what happens
   kubectl delete pod POD                       # or lose one politely
   kubectl drain node-1 --delete-emptydir-data  # or a whole node; kubectl uncordon node-1 brings it back
   kubectl describe triagerun RUN               # what was lost, why, and what was made of it
@@ -30,6 +32,10 @@ URL of the database        kubectl get secret triage-database --output jsonpath=
 
 Ctrl-C ends and removes all of it."""
 
+_SCRIPTED = """\
+Scripted model             {url}/requests lists what it was asked
+  with time for losses     curl {url}/faults --data '{{"delay_seconds": 5, "times": 999}}'"""
+
 
 async def play(*, kubeconfig: Path | None, gemini: Gemini | None) -> int:
     """Keep a cluster running until cancelled; give an exit status if the operator ends before."""
@@ -37,9 +43,7 @@ async def play(*, kubeconfig: Path | None, gemini: Gemini | None) -> int:
     console.print("Starting a cluster with two nodes ...")
     async with LocalCluster(kubeconfig=kubeconfig, gemini=gemini) as cluster:
         model = (
-            f"Model                      {gemini.name}"
-            if gemini
-            else f"Scripted model             {cluster.model.url}/requests lists what it was asked"
+            f"Model                      {gemini.name}" if gemini else _SCRIPTED.format(url=cluster.model.url)
         )
         console.print(
             _TRY.format(
@@ -50,6 +54,10 @@ async def play(*, kubeconfig: Path | None, gemini: Gemini | None) -> int:
             ),
             markup=False,
         )
-        code = await cluster.operator.wait()
+        try:
+            code = await cluster.operator.wait()
+        except asyncio.CancelledError:
+            console.print("Ending the cluster ...")
+            raise
         console.print(f"The operator ended with {code}: {cluster.operator.tail()}", markup=False)
         return 1
