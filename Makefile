@@ -48,6 +48,7 @@ clean: ## Remove everything that these targets made
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 .tools/bin/uv: hack/uv.txt
+	@echo "Installing into .tools and .venv; the first time takes a minute ..."
 	@hack/bootstrap
 	@touch $@
 
