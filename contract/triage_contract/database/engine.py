@@ -45,6 +45,8 @@ _UNREACHABLE: Final = (
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidCatalogNameError,
     asyncpg.InterfaceError,
+    # What a statement gets that comes between the server's last word and the end of its connection.
+    asyncpg.InternalClientError,
 )
 _BY_SQLSTATE: Final = {
     FENCED_SQLSTATE: FencedError,
@@ -125,7 +127,14 @@ def translated(url: DatabaseUrl) -> Iterator[None]:
         yield
     except PoolTimeoutError as error:
         raise DatabaseUnreachableError(f"no free connection to {url}") from error
-    except (DBAPIError, asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError) as error:
+    except (
+        DBAPIError,
+        asyncpg.PostgresError,
+        asyncpg.InterfaceError,
+        asyncpg.InternalClientError,
+        OSError,
+        TimeoutError,
+    ) as error:
         raise translate(error, url) from error
 
 
