@@ -51,6 +51,8 @@ def up(kubeconfig: Path | None, model: str | None) -> None:
     """Start a local cluster with the operator in it, and keep it until Ctrl-C."""
     if kubeconfig is not None and kubeconfig.exists():
         raise click.ClickException(f"{kubeconfig} exists: name a file that does not")
+    if kubeconfig is not None and not os.access(kubeconfig.parent, os.W_OK):
+        raise click.ClickException(f"{kubeconfig} cannot be written: see whether its folder is there")
     from triage_local.playing import play
 
     _run(play(kubeconfig=kubeconfig, gemini=_gemini(model)))
@@ -73,6 +75,10 @@ def demo(output: Path, model: str | None) -> None:
     resumed by hand, which is refused, and a run without an idempotency key shows the duplicate that the others do
     not have. The exit status is 1 if anything is not as it should be.
     """
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise click.ClickException(f"{output} cannot be made: {error.strerror}") from error
     from triage_local.demo import show
 
     _run(show(gemini=_gemini(model), folder=output))

@@ -87,6 +87,28 @@ def test_an_interrupt_while_it_starts_leaves_nothing(up: subprocess.Popen[str], 
     assert processes_of(scratch) == []
 
 
+def test_a_kubeconfig_in_no_folder_is_refused(tmp_path: Path) -> None:
+    nowhere = tmp_path / "missing" / "kubeconfig"
+    refused = subprocess.run(
+        [Path(sys.executable).with_name("triage-local"), "up", "--kubeconfig", nowhere],
+        capture_output=True,
+        text=True,
+    )
+    assert refused.returncode == 1
+    assert refused.stderr == f"Error: {nowhere} cannot be written: see whether its folder is there\n"
+
+
+def test_an_output_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("mine")
+    refused = subprocess.run(
+        [Path(sys.executable).with_name("triage-local"), "demo", "--output", tmp_path / "file" / "results"],
+        capture_output=True,
+        text=True,
+    )
+    assert refused.returncode == 1
+    assert refused.stderr == f"Error: {tmp_path}/file/results cannot be made: Not a directory\n"
+
+
 def test_a_kubeconfig_that_exists_is_left_alone(tmp_path: Path) -> None:
     mine = tmp_path / "kubeconfig"
     mine.write_text("mine")
