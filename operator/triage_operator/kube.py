@@ -8,11 +8,12 @@ hence all of them are, for as long as the answer is "later".
 import json
 import logging
 import os
+from base64 import b64encode
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, Self
-from urllib.parse import quote, urlencode, urlsplit
+from urllib.parse import quote, unquote, urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -58,7 +59,12 @@ class Kube:
     """
 
     def __init__(self, configuration: Configuration, settings: KubeSettings) -> None:
-        configuration.proxy = configuration.proxy or _proxy_for(str(configuration.host))
+        proxy = configuration.proxy or _proxy_for(str(configuration.host))
+        self._proxy_headers: dict[str, str] = dict(configuration.proxy_headers or {})
+        if proxy is not None:
+            configuration.proxy, credentials = _split(proxy)
+            self._proxy_headers |= credentials
+            configuration.proxy_headers = self._proxy_headers
         # Else the environment, and the user's netrc file, are read anew for each request.
         configuration.client_session_kwargs = {"trust_env": False}
         self._configuration = configuration
@@ -96,6 +102,8 @@ class Kube:
             token = await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization")
             if token:
                 request.headers["Authorization"] = token
+            # A session has no such headers of its own.
+            request.update_proxy(request.proxy, None, self._proxy_headers)
             return await handler(request)
 
         return aiohttp.ClientSession(
@@ -328,6 +336,16 @@ def _proxy_for(url: str) -> str | None:
     """Give the proxy that the environment names for a URL; None: none."""
     parts = urlsplit(url)
     return None if proxy_bypass(parts.netloc) else getproxies().get(parts.scheme)
+
+
+def _split(proxy: str) -> tuple[str, dict[str, str]]:
+    """Turn user and password in a proxy's URL into a header: errors and logs show the URL."""
+    parts = urlsplit(proxy)
+    if parts.username is None:
+        return proxy, {}
+    bare = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    credentials = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return bare, {"Proxy-Authorization": f"Basic {b64encode(credentials.encode()).decode()}"}
 
 
 def own_namespace() -> str | None:

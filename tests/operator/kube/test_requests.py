@@ -1,10 +1,12 @@
 """The operator's requests: what is asked again, what is not, and what each answer means."""
 
 import asyncio
+import base64
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+import aiohttp
 import pytest
 
 from support.operated import NAMESPACE, Cluster
@@ -18,6 +20,15 @@ from triage_operator.exceptions import (
 )
 from triage_operator.kube import Kube, Object
 from triage_operator.settings import KubeSettings
+
+PROXIED = """\
+apiVersion: v1
+kind: Config
+current-context: one
+clusters: [{name: one, cluster: {server: "https://api.invalid"}}]
+contexts: [{name: one, context: {cluster: one, user: one}}]
+users: [{name: one, user: {}}]
+"""
 
 POD = {
     "apiVersion": "v1",
@@ -137,3 +148,32 @@ async def test_requests_keep_to_the_limit(cluster: Cluster) -> None:
         started = time.monotonic()
         await asyncio.gather(*(kube.get_pod(NAMESPACE, "one") for _ in range(7)))
         assert time.monotonic() - started >= 0.1
+
+
+async def test_a_proxys_password_reaches_the_proxy_and_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[bytes] = []
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(refuse, "127.0.0.1", 0) as proxy:
+        port = proxy.sockets[0].getsockname()[1]
+        monkeypatch.setenv("HTTPS_PROXY", f"http://user:hunter2@127.0.0.1:{port}")
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        config = tmp_path / "kubeconfig"
+        config.write_text(PROXIED)
+        async with Kube.connect(KubeSettings(config=str(config), patience_seconds=0.0)) as kube:
+            with pytest.raises(KubeUnavailableError) as refused:
+                await kube.get_pod(NAMESPACE, "one")
+            async with kube.session() as session:
+                with pytest.raises(aiohttp.ClientError) as watched:
+                    await session.get(f"{kube.server}/api/v1/pods")
+    assert "407" in str(refused.value)
+    assert "hunter2" not in f"{refused.value} {watched.value!r}"
+    credentials = base64.b64encode(b"user:hunter2")
+    assert [credentials in request for request in asked] == [True, True]
