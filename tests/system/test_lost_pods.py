@@ -159,6 +159,20 @@ async def test_an_exit_with_zero_in_the_middle_is_a_loss(site: Site) -> None:
     assert [one.get("cause") for one in status["attempts"]] == ["exit0_unfinished", None]
 
 
+async def test_a_process_that_is_silent_on_a_healthy_node_is_replaced_and_removed(site: Site) -> None:
+    await site.change("TriageAgent", "default", podTemplate={"spec": {"terminationGracePeriodSeconds": 1}})
+    async with holding(site.engine, "silent", Place.AFTER_WRITE) as hold:
+        await site.create_run("silent")
+        await hold.reached()
+        pod = (await site.pod("silent"))["metadata"]["name"]
+        site.cluster.kubelet.kill(site.namespace, pod, signal.SIGSTOP)
+        await site.pod("silent", 2)
+        await site.pods.until(lambda pods: pod not in pods or None, "the silent pod is gone")
+        await hold.release()
+        await site.succeeded("silent", ["unresponsive"])
+    assert await site.suppressed("silent") == (0, 1)
+
+
 async def test_a_process_that_wakes_up_after_its_successor_changes_nothing(site: Site) -> None:
     async with holding(site.engine, "frozen", Place.IN_TOOL) as hold:
         await site.create_run("frozen")

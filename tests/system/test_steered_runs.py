@@ -118,6 +118,8 @@ async def test_runs_can_be_deleted_at_any_moment(system: System, site: Site) -> 
     names = list(site.runs.objects)
     uids = [site.uid(name) for name in names]
     process = await site.container("working")
+    ours = (*site.runs.objects.values(), *site.pods.objects.values(), *site.agents.objects.values())
+    assert not any(each["metadata"].get("finalizers") for each in ours)
     for name in names:
         await site.delete("TriageRun", name)
     await site.runs.until(lambda runs: not runs or None, "all runs are gone")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -81,3 +82,34 @@ async def test_runs_outlive_a_database_that_is_away(system: System, site: Site) 
         assert status["phase"] == Phase.SUCCEEDED, status
         await site.succeeded(name, [one["cause"] for one in status["attempts"][:-1]])
         assert status["noProgress"] == 0
+
+
+async def test_a_run_killed_while_the_api_server_is_away_goes_on_when_it_is_back(site: Site) -> None:
+    async with holding(site.engine, "unwatched", Place.AFTER_WRITE) as hold:
+        await site.create_run("unwatched")
+        await hold.reached()
+        process = await site.container("unwatched")
+        await site.cluster.server.stop()
+        process.signal_tree(signal.SIGKILL)
+        await process.reap()
+        await hold.cut_off()
+        await asyncio.sleep(2)
+        await site.cluster.server.start()
+        await site.succeeded("unwatched", ["sigkill"])
+    assert await site.suppressed("unwatched") == (0, 1)
+
+
+async def test_signs_of_life_that_break_off_for_a_moment_are_no_death(system: System, site: Site) -> None:
+    async with holding(site.engine, "cut-off", Place.IN_TOOL) as hold:
+        await site.create_run("cut-off")
+        await hold.reached()
+        cut = await system.values(
+            "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity"
+            " WHERE application_name LIKE 'triage-operator%' OR application_name = :vitals",
+            vitals=f"triage-vitals/{site.uid('cut-off')}",
+        )
+        assert cut[0][0] >= 3
+        # A lock that stays free for half a second would be taken for death.
+        await asyncio.sleep(2)
+        await hold.release()
+        await site.succeeded("cut-off")
