@@ -172,6 +172,21 @@ async def test_the_token_of_another_run_is_refused(database: Database) -> None:
         await forged.claim()
 
 
+async def test_an_event_does_not_move_out_of_its_session(database: Database) -> None:
+    run, free = a_run(), a_run()
+    opened = await database.open(run)
+    owner = open_engine(database.url, application="test", token=opened.token)
+    await insert_session(owner, run)
+    await insert_event(owner, run, "e1")
+    await insert_session(database.engine, free)
+    with pytest.raises(DBAPIError) as refused:
+        await database.values(
+            "UPDATE events SET session_id = :free WHERE id = 'e1'", free=free.session.session_id
+        )
+    assert sqlstate(refused.value) == FENCED_SQLSTATE
+    await owner.dispose()
+
+
 async def test_a_session_that_no_run_touched_is_free(database: Database) -> None:
     run = a_run()
     await insert_session(database.engine, run)

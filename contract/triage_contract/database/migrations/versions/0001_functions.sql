@@ -1,5 +1,5 @@
--- What an attempt may do. Each function runs as the owner of the schema, so that a role without any right on the tables
--- can call it, and each shows its token. TR001: fenced. TR002: already claimed. TR003: a call still runs.
+-- What an attempt may write. Each function runs as the owner of the schema, so that a role without any right to write
+-- to the tables can call it, and each shows its token. TR001: fenced. TR002: already claimed. TR003: a call still runs.
 
 CREATE FUNCTION triage.count_up(p_name text, p_labels jsonb, p_amount double precision) RETURNS void
 LANGUAGE sql AS $$
@@ -33,7 +33,12 @@ DECLARE
     shown text := current_setting('triage.token', true);
 BEGIN
     IF TG_OP = 'DELETE' THEN row_now := OLD; ELSE row_now := NEW; END IF;
-    IF TG_TABLE_NAME = 'sessions' THEN session := row_now.id; ELSE session := row_now.session_id; END IF;
+    session := to_jsonb(row_now) ->> TG_ARGV[0];  -- the column that names the session
+    -- Only the session that a row is in is looked at below: none may move out of a fenced one.
+    IF TG_OP = 'UPDATE' AND (OLD.app_name, OLD.user_id, to_jsonb(OLD) ->> TG_ARGV[0])
+            IS DISTINCT FROM (NEW.app_name, NEW.user_id, session) THEN
+        RAISE EXCEPTION 'rows do not move between sessions' USING ERRCODE = 'TR001';
+    END IF;
     SELECT f.* INTO fence FROM triage.fences f
         WHERE f.app_name = row_now.app_name AND f.user_id = row_now.user_id AND f.session_id = session FOR SHARE;
     IF NOT FOUND THEN
@@ -56,9 +61,9 @@ BEGIN
 END $$;
 
 CREATE TRIGGER triage_guard BEFORE INSERT OR UPDATE OR DELETE ON public.events
-    FOR EACH ROW EXECUTE FUNCTION triage.guard_session();
+    FOR EACH ROW EXECUTE FUNCTION triage.guard_session('session_id');
 CREATE TRIGGER triage_guard BEFORE INSERT OR UPDATE OR DELETE ON public.sessions
-    FOR EACH ROW EXECUTE FUNCTION triage.guard_session();
+    FOR EACH ROW EXECUTE FUNCTION triage.guard_session('id');
 
 CREATE FUNCTION triage.serial_of(p_run_id uuid, p_epoch bigint) RETURNS integer
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
