@@ -126,11 +126,20 @@ class Gatherer:
             last_pods={epoch: pod for epoch, pod in last_words.items() if epoch not in ours},
             foreign_pod=open_attempt is not None and _is_foreign(pods, ours, open_attempt),
             refusal=None if open_attempt is None else self._refusals.get(open_attempt.serial),
-            node_unschedulable=open_attempt is not None and open_attempt.node in self._sightings.cordoned,
+            node_unschedulable=await self._is_cordoned(None if open_attempt is None else open_attempt.node),
             life=self._lives.sign(None if open_attempt is None else open_attempt.serial, records.now),
             running=records.running,
             ahead=self._places.ahead(found.agent_key, found.key, run.metadata.creation_timestamp),
         )
+
+    async def _is_cordoned(self, node: str | None) -> bool:
+        if node not in self._sightings.cordoned:
+            return False
+        # The last sweep saw it so; a run that left a node which takes pods again would come back, and leave again.
+        async for _ in self._kube.list_cordoned_nodes(node):
+            return True
+        self._sightings.cordoned -= {node}
+        return False
 
     def forget_agent(self, key: AgentKey) -> None:
         """Have an agent read anew: it has changed."""

@@ -165,9 +165,10 @@ class Kube:
         """List the TriageAgents of a namespace, or of all (None), page by page."""
         return self._list(_ours(namespace, "triageagents"))
 
-    def list_cordoned_nodes(self) -> AsyncIterator[Object]:
-        """List the nodes that take no more pods."""
-        return self._list(_core(None, "nodes"), fieldSelector="spec.unschedulable=true")
+    def list_cordoned_nodes(self, name: str | None = None) -> AsyncIterator[Object]:
+        """List the nodes that take no more pods, or the one of that name, if it does not."""
+        named = "" if name is None else f",metadata.name={name}"
+        return self._list(_core(None, "nodes"), fieldSelector=f"spec.unschedulable=true{named}")
 
     def list_pods(self, namespace: str | None, *, label_selector: str) -> AsyncIterator[Object]:
         """List pods of a namespace, or of all (None), page by page."""

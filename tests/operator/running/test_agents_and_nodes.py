@@ -57,3 +57,25 @@ async def test_an_attempt_on_a_cordoned_node_is_asked_to_hand_off_before_it_is_e
         assert await until(agent.heartbeat) == "drain"
         await agent.release()
         await cluster.pod_of(2)
+
+
+async def test_a_node_that_takes_pods_again_is_not_left(
+    cluster: Cluster, database: Database, agents: StubAgents
+) -> None:
+    nodes = CoreV1Api(cluster.client)
+    await nodes.create_node(V1Node(metadata=V1ObjectMeta(name="node-1"), spec=V1NodeSpec(unschedulable=True)))
+    await cluster.create_agent()
+    async with operating(settings_for(cluster, database)):
+        await cluster.create_run()
+        _, agent = await agents.start(1)
+        assert await until(agent.heartbeat) == "drain"
+        await nodes.patch_node("node-1", {"spec": {"unschedulable": False}})
+        await agent.release()
+        _, successor = await agents.start(2)
+
+        async def at_work() -> Json | None:
+            run = await cluster.run()
+            return run if "Attempt 2 is at work" in str(run["status"]["conditions"]) else None
+
+        await until(at_work)
+        assert await successor.heartbeat() is None
