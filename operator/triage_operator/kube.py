@@ -328,9 +328,10 @@ async def _load(settings: KubeSettings) -> Configuration:
 
 
 def _check_file(settings: KubeSettings) -> None:
-    """See that a kubeconfig is there: the client takes a missing file for an empty one."""
-    if settings.config is not None and not Path(settings.config).is_file():
-        raise KubeConfigError(f"no kubeconfig at {settings.config}")
+    """See that a named kubeconfig is there: the client takes a missing file for an empty one."""
+    named = os.environ.get("KUBECONFIG", "") if settings.config is None else settings.config
+    if named and not any(Path(path).is_file() for path in named.split(os.pathsep)):
+        raise KubeConfigError(f"no kubeconfig at {named}")
 
 
 def _proxy_for(url: str) -> str | None:
