@@ -161,6 +161,8 @@ def _reason(cause: BaseException) -> str:
     # The driver's text for a failed login names the user, which is not for logs; its class says enough.
     if isinstance(cause, asyncpg.InvalidAuthorizationSpecificationError):
         return "the database refused the credentials"
+    if isinstance(cause, ConnectionRefusedError):
+        return "connection refused"
     if isinstance(cause, asyncpg.PostgresError):
         return str(cause).splitlines()[0]
     return type(cause).__name__ if isinstance(cause, TimeoutError) else (str(cause) or type(cause).__name__)
