@@ -59,6 +59,13 @@ async def finishes(database: Database, agent: Agent, run: RunRow, attempt: Opene
     assert await database.values("SELECT count(*) FROM triage.issues") == [(1,)]
 
 
+async def hand_off_is_heard(database: Database) -> None:
+    """Wait for the heartbeat that follows the request: its answer tells the process of it."""
+    heard = "SELECT heartbeat_at > handoff_requested_at FROM triage.attempts"
+    while not (await database.values(heard))[0][0]:
+        await asyncio.sleep(0.01)
+
+
 def interrupt(process: ForkServerProcess) -> None:
     assert process.pid is not None
     os.kill(process.pid, signal.SIGTERM)
@@ -75,6 +82,7 @@ async def test_a_hand_off_on_request_ends_at_the_next_boundary(
     process = agent.start(run, attempt)
     await is_asked(model, 3)
     await ask_for_hand_off(database, attempt)
+    await hand_off_is_heard(database)
     model.faults.release()
     assert await ended(process) == ExitCode.HANDED_OFF
     assert await outcome(database) == ("handed_off", True, 3, 2, None)

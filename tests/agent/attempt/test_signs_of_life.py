@@ -80,7 +80,7 @@ async def test_memory_that_gets_scarce_is_told_at_once(database: Database) -> No
     await asyncio.to_thread(vitals.serial)
     await heartbeats(database, 1)
 
-    hoard = b"x" * (80 * MIB)
+    hoard = b"x" * (256 * MIB)
     await heartbeats(database, 1)
 
     await asyncio.to_thread(vitals.stop)

@@ -110,7 +110,9 @@ def test_error_with_content_is_a_reply_that_was_cut_short() -> None:
 
 
 def test_error_with_an_empty_content_is_an_error_and_nothing_else() -> None:
-    empty = event_facts({"error_code": "MODEL_RETURNED_NO_CONTENT", "content": {"role": "model", "parts": []}})
+    empty = event_facts(
+        {"error_code": "MODEL_RETURNED_NO_CONTENT", "content": {"role": "model", "parts": []}}
+    )
     assert empty.failed
     assert not empty.final
 
