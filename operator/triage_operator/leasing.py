@@ -101,13 +101,14 @@ class Leadership:
         return True
 
     async def _release(self) -> None:
-        if self._lease is None:
-            return
-        # No holder at all, since an empty one is not valid everywhere.
-        spec = {key: value for key, value in self._lease["spec"].items() if key != "holderIdentity"}
         try:
             async with asyncio.timeout(self._settings.release_seconds):
-                await self._replace({**self._lease, "spec": spec})
+                # Read anew: a renewal that was broken off may have reached the API server.
+                lease = await self._kube.get_lease(self._settings.namespace, self._settings.name)
+                if lease is not None and _holder(lease) == self._settings.identity:
+                    # No holder at all, since an empty one is not valid everywhere.
+                    spec = {key: value for key, value in lease["spec"].items() if key != "holderIdentity"}
+                    await self._replace({**lease, "spec": spec})
         except (KubeError, TimeoutError) as error:
             _logger.warning("the lease was not released", extra={"action": "release", "reason": str(error)})
 
@@ -123,7 +124,7 @@ class Leadership:
 
     def _held_by_another(self) -> bool:
         spec = (self._lease or {}).get("spec") or {}
-        holder = spec.get("holderIdentity")
+        holder = _holder(self._lease or {})
         if not holder or holder == self._settings.identity:
             return False
         duration = spec.get("leaseDurationSeconds") or self._settings.duration_seconds
@@ -148,3 +149,8 @@ class Leadership:
             "renewTime": now,
             "leaseTransitions": (before.get("leaseTransitions") or 0) + (0 if ours or not before else 1),
         }
+
+
+def _holder(lease: Object) -> str | None:
+    holder: str | None = (lease.get("spec") or {}).get("holderIdentity")
+    return holder

@@ -5,6 +5,8 @@ import os
 import signal
 import sys
 import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,20 +24,17 @@ async def test_a_standby_takes_over_when_the_leader_stops(
     cluster: Cluster, database: Database, agents: StubAgents
 ) -> None:
     await cluster.create_agent()
-    async with operating(settings_for(cluster, database)):
+    async with AsyncExitStack() as first, AsyncExitStack() as second:
+        await first.enter_async_context(operating(settings_for(cluster, database)))
         await cluster.create_run("first")
-        await agents.start(1, "first")
-        async with operating(settings_for(cluster, database)):
-            await cluster.create_run("second")
-            await cluster.pod_of(1, "second")
-    # The block of the leader ends after that of the standby; the other way round:
-    first = operating(settings_for(cluster, database))
-    await first.__aenter__()
-    async with operating(settings_for(cluster, database)):
-        await first.__aexit__(None, None, None)
-        await cluster.create_run("third")
-        await agents.finish(1, "third")
-        await cluster.run_in("Succeeded", "third")
+        await cluster.pod_of(1, "first")
+        await second.enter_async_context(operating(settings_for(cluster, database)))
+        await first.aclose()
+        await cluster.create_run("second")
+        await agents.finish(1, "first")
+        await agents.finish(1, "second")
+        for name in ("first", "second"):
+            await cluster.run_in("Succeeded", name)
 
 
 async def test_two_that_both_lead_do_no_harm(
@@ -97,7 +96,8 @@ class Process:
             return None
 
 
-async def _start(cluster: Cluster, database: Database, port: int, log: Path) -> Process:
+@asynccontextmanager
+async def _process(cluster: Cluster, database: Database, port: int, log: Path) -> AsyncIterator[Process]:
     environment = {
         **os.environ,
         "TRIAGE_OPERATOR_DATABASE_URL": database.url.dsn,
@@ -110,7 +110,12 @@ async def _start(cluster: Cluster, database: Database, port: int, log: Path) -> 
         process = await asyncio.create_subprocess_exec(
             sys.executable, "-m", "triage_operator", "run", env=environment, stdout=file, stderr=file
         )
-    return Process(process, port)
+    try:
+        yield Process(process, port)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
 
 
 async def test_a_killed_process_is_followed_by_another_and_ends_in_order_at_sigterm(
@@ -119,21 +124,20 @@ async def test_a_killed_process_is_followed_by_another_and_ends_in_order_at_sigt
     log = tmp_path / "log"
     await cluster.create_agent()
     await cluster.create_run()
-    first = await _start(cluster, database, unused_tcp_port, log)
-    pod, agent = await agents.start(1)
-    first.process.send_signal(signal.SIGKILL)
-    await first.process.wait()
+    async with _process(cluster, database, unused_tcp_port, log):
+        pod, agent = await agents.start(1)
+    # It was killed.
     await agent.die()
     await cluster.remove_pod(pod)
-    second = await _start(cluster, database, unused_tcp_port, log)
-    await agents.finish(2)
-    status = (await cluster.run_in("Succeeded"))["status"]
-    assert status["lastCause"] == "vanished"
-    await until(second.ready)
-    second.process.send_signal(signal.SIGTERM)
-    told_at = time.monotonic()
-    assert await second.process.wait() == 0
-    assert time.monotonic() - told_at < 5
+    async with _process(cluster, database, unused_tcp_port, log) as second:
+        await agents.finish(2)
+        status = (await cluster.run_in("Succeeded"))["status"]
+        assert status["lastCause"] == "vanished"
+        await until(second.ready)
+        second.process.send_signal(signal.SIGTERM)
+        told_at = time.monotonic()
+        assert await second.process.wait() == 0
+        assert time.monotonic() - told_at < 5
     assert "holderIdentity" not in (await cluster.lease())["spec"]
     assert database.url.dsn not in log.read_text()
     assert '"message": "decided"' in log.read_text()
@@ -152,11 +156,11 @@ async def test_an_operator_without_resource_definitions_waits_for_them(
 async def test_a_process_whose_watches_fail_for_good_exits_with_an_error(
     cluster: Cluster, database: Database, tmp_path: Path, unused_tcp_port: int
 ) -> None:
-    operator = await _start(cluster, database, unused_tcp_port, tmp_path / "log")
-    await until(operator.ready, seconds=20)
+    async with _process(cluster, database, unused_tcp_port, tmp_path / "log") as operator:
+        await until(operator.ready, seconds=20)
 
-    async def failed() -> bool | None:
-        return True if cluster.server.faults.fail_watches(500, "triageruns") else None
+        async def failed() -> bool | None:
+            return True if cluster.server.faults.fail_watches(500, "triageruns") else None
 
-    await until(failed)
-    assert await asyncio.wait_for(operator.process.wait(), 20) == 1
+        await until(failed)
+        assert await asyncio.wait_for(operator.process.wait(), 20) == 1
