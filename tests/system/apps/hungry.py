@@ -1,11 +1,18 @@
 """An agent with a tool that takes 200 MiB."""
 
+import asyncio
+
 from system.apps.scripted import build
 
+HELD_SECONDS = 0.5
+"""Long enough for a node to see it, which looks from time to time."""
 
-def eat() -> dict[str, int]:
+
+async def eat() -> dict[str, int]:
     """Fill memory."""
-    return {"eaten": len(bytearray(b"x") * (200 * 2**20))}
+    food = b"x" * (200 * 2**20)
+    await asyncio.sleep(HELD_SECONDS)
+    return {"eaten": len(food)}
 
 
 app = build(eat)
