@@ -1,8 +1,9 @@
 """What the operator serves: counters that outlive it, the names of the reference, and how it is."""
 
 import asyncio
+import contextlib
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
 
@@ -57,7 +58,7 @@ async def test_liveness_is_red_while_a_watch_hears_nothing(system: System, site:
     await operator.start()
     try:
         # A watch that breaks off is asked for anew, and the answer is a word.
-        async with site.beside(_for_ever(partial(faults.drop_watches, watches.format("")))):
+        async with _again_and_again(partial(faults.drop_watches, watches.format(""))):
             for _ in range(STALE_SECONDS + 2):
                 assert await system.probe(operator, "healthz") == (200, "ok\n")
                 await asyncio.sleep(1)
@@ -73,10 +74,18 @@ async def test_liveness_is_red_while_a_watch_hears_nothing(system: System, site:
         await operator.stop()
 
 
-async def _for_ever(do: Callable[[], object]) -> None:
-    while True:
-        do()
-        await asyncio.sleep(0.5)
+@contextlib.asynccontextmanager
+async def _again_and_again(do: Callable[[], object]) -> AsyncIterator[None]:
+    async def repeat() -> None:
+        while True:
+            do()
+            await asyncio.sleep(0.5)
+
+    task = asyncio.create_task(repeat())
+    try:
+        yield
+    finally:
+        task.cancel()
 
 
 async def _until_status(system: System, operator: LocalOperator, status: int) -> None:
