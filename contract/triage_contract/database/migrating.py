@@ -12,7 +12,7 @@ from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import SchemaError
 from triage_contract.states import Pooler
 
-NEWEST_REVISION: Final = "0001"
+NEWEST_REVISION: Final = "0002"
 """The revision that this version of the package brings a database to; a test holds it against the migrations."""
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"

@@ -1,0 +1,2 @@
+-- Issues in the transaction of the journal.
+DO $$ BEGIN END $$;

@@ -1,0 +1,2 @@
+-- Sessions in one round trip an event.
+DO $$ BEGIN END $$;

@@ -1,0 +1,2 @@
+-- A role for each namespace.
+DO $$ BEGIN END $$;
