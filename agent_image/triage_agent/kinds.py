@@ -1,12 +1,13 @@
 """What repeating a tool call does to the world: where it is declared, and which declaration holds.
 
-A tool declares itself with a plain attribute, so that a user's own agent needs no import of this package:
+A tool declares itself with plain attributes, so that a user's own agent needs no import of this package:
 
     def read_page(name: str) -> dict: ...
     read_page.triage_kind = "ReadOnly"
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime
 from typing import Any, Final, TypeVar
 
 from google.adk.tools.base_tool import BaseTool
@@ -17,7 +18,31 @@ from triage_contract.states import ToolKind
 KIND_ATTRIBUTE: Final = "triage_kind"
 """Attribute of a tool or its function, a value of ``ToolKind``. An agent's author writes it."""
 
+RECONCILE_ATTRIBUTE: Final = "triage_reconcile"
+"""Attribute of a tool or its function, a ``Reconcile``. An agent's author writes it."""
+
+EFFECT_KEY_ATTRIBUTE: Final = "triage_effect_key"
+"""Attribute of a tool or its function, an ``EffectKey``. An agent's author writes it."""
+
+NOT_PERFORMED_ATTRIBUTE: Final = "triage_not_performed"
+"""Attribute, True, of an error that a tool raises when it is certain that nothing happened."""
+
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+Outside = Mapping[str, Any] | bool | None
+"""What became of a call: its result; False: it did not happen, and will not; None: nobody knows."""
+
+Reconcile = Callable[[Mapping[str, Any], str, datetime], Outside | Awaitable[Outside]]
+"""Asks the outside world about a call by its arguments, its key, and when it began."""
+
+EffectKey = Callable[[Mapping[str, Any]], str] | str
+"""A key of an effect, or what makes one of a call's arguments: it holds in the session beyond the invocation."""
+
+
+class NotPerformed(Exception):
+    """Raised by a tool with effects when nothing happened: the agent is told, and may do something else."""
+
+    triage_not_performed = True
 
 
 def read_only(function: Function) -> Function:
@@ -30,6 +55,27 @@ def idempotent(function: Function) -> Function:
     """Declare that a tool function does one thing per function call id, however often it is called."""
     setattr(function, KIND_ATTRIBUTE, ToolKind.IDEMPOTENT)
     return function
+
+
+def reconciled_by(reconcile: Reconcile) -> Callable[[Function], Function]:
+    """Declare that a function finds out what became of a call whose end is not known."""
+
+    def declare(function: Function) -> Function:
+        setattr(function, KIND_ATTRIBUTE, ToolKind.RECONCILE)
+        setattr(function, RECONCILE_ATTRIBUTE, reconcile)
+        return function
+
+    return declare
+
+
+def effect(*, key: EffectKey) -> Callable[[Function], Function]:
+    """Declare that calls with the same key are one effect in a session, whichever invocation asks for it."""
+
+    def declare(function: Function) -> Function:
+        setattr(function, EFFECT_KEY_ATTRIBUTE, key)
+        return function
+
+    return declare
 
 
 def kind_of(tool: BaseTool, declared: Mapping[str, ToolKind]) -> ToolKind:

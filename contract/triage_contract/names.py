@@ -54,6 +54,8 @@ class AttemptEnv(StrEnum):
     """``module:attribute`` of the ADK ``App``."""
     TOOLS = "TRIAGE_TOOLS"
     """A JSON object, tool name to ``ToolKind``, from the TriageAgent."""
+    IN_DOUBT = "TRIAGE_IN_DOUBT"
+    """An ``InDoubt``, from the TriageAgent; unset: ``Park``."""
     GRACE_SECONDS = "TRIAGE_GRACE_SECONDS"
     """Seconds between SIGTERM and SIGKILL."""
     HEARTBEAT_SECONDS = "TRIAGE_HEARTBEAT_SECONDS"
@@ -101,6 +103,9 @@ FENCED_SQLSTATE: Final = "TR001"
 
 REPLAYED_METADATA: Final = "triage_replayed"
 """Key in an ADK event's ``custom_metadata``: the event repeats a journaled reply or result, no progress."""
+
+EFFECT_KEY_PREFIX: Final = "effect:"
+"""What the journal's keys begin with that a tool chose itself; they hold in a whole session. Written by the agent."""
 
 SCARCE_MEMORY: Final = 0.5
 """Share of its memory limit from which a process that dies without a word may have been killed for it.

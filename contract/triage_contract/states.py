@@ -54,15 +54,55 @@ class CallState(StrEnum):
     GATED = "gated"
     """A confirmation or a credential was asked for; nothing ran."""
     SETTLED = "settled"
-    """A call in doubt whose outcome was decided without running it."""
+    """A call in doubt whose result came without running it: its outside world, or a person, knew."""
 
 
 class ToolKind(StrEnum):
     """What repeating a tool call does to the world. Declared in code or in the TriageAgent."""
 
     READ_ONLY = "ReadOnly"
+    """Nothing: it runs again."""
     IDEMPOTENT = "Idempotent"
+    """Nothing more than the first, since the other side keeps the call's key: it runs again under that key."""
+    RECONCILE = "Reconcile"
+    """A function of the tool's asks the outside world what became of a call."""
     UNDECLARED = "Undeclared"
+    """Nobody said: the agent's ``resume.inDoubt`` holds."""
+
+
+class InDoubt(StrEnum):
+    """What happens to an undeclared call that began and whose end is not known. Set in a TriageAgent."""
+
+    PARK = "Park"
+    RETRY = "Retry"
+    FAIL = "Fail"
+
+
+class Doubt(StrEnum):
+    """What is known of a begun call beside that it began. Written by the agent."""
+
+    RAISED = "raised"
+    """It ended in its process with an error which does not say that nothing happened."""
+    UNKNOWN = "unknown"
+    """Its outside world was asked and could not tell."""
+    NOT_HAPPENED = "not_happened"
+    """Its outside world was asked and had not seen it; its process may still have been alive."""
+
+
+class Settled(StrEnum):
+    """What its outside world says of a call in doubt. Written by the agent."""
+
+    HAPPENED = "happened"
+    NOT_HAPPENED = "not_happened"
+    UNKNOWN = "unknown"
+
+
+class DecisionAction(StrEnum):
+    """What a person decides about a call in doubt. Set in a TriageRun."""
+
+    DONE = "Done"
+    RUN_AGAIN = "RunAgain"
+    FAIL = "Fail"
 
 
 class Pooler(StrEnum):

@@ -65,6 +65,8 @@ def shown(judgement: Judgement) -> str:
     words = [judgement.verdict.value]
     if judgement.calls:
         words.append(f"[{', '.join(call.name for call in judgement.calls)}]")
+    if judgement.doubts:
+        words.append(f"[{', '.join(f'{doubt.name}: {doubt.remedy}' for doubt in judgement.doubts)}]")
     if judgement.lost:
         words.append(f"lost [{', '.join(call.name for call in judgement.lost)}]")
     if judgement.marked or judgement.sealed:

@@ -23,7 +23,7 @@ from triage_agent.attempt.working import Interruptions, work
 from triage_agent.replay.gate import Gate
 from triage_contract.database.fence import OpenedAttempt
 from triage_contract.database.rows import RunRow
-from triage_contract.states import ToolKind
+from triage_contract.states import InDoubt, ToolKind
 
 Reply = types.Part | Sequence[types.Part] | LlmResponse | Exception
 Script = Callable[[LlmRequest], Sequence[Reply]]
@@ -102,6 +102,8 @@ class Stage:
     database: Database
     run: RunRow
     tools: Mapping[str, ToolKind] = field(default_factory=dict)
+    in_doubt: InDoubt = InDoubt.RETRY
+    """Most tests are about what runs again, not about who decides that."""
     grace_seconds: float = 30.0
     gate: Gate = field(default_factory=Gate)
     events: list[Event] = field(default_factory=list)
@@ -123,6 +125,7 @@ class Stage:
             database=self.database.url,
             app="",
             tools=self.tools,
+            in_doubt=self.in_doubt,
             grace_seconds=self.grace_seconds,
             heartbeat_seconds=1.0,
             memory_limit_bytes=None,

@@ -12,17 +12,23 @@ from triage_agent.replay.journal import BegunCall, StoredReply
 from triage_contract.database.engine import translated
 from triage_contract.database.rows import RunRow
 from triage_contract.database.url import DatabaseUrl
-from triage_contract.states import CallState, Outcome, ToolKind
+from triage_contract.states import CallState, Outcome, Settled, ToolKind
 
 _CLAIM: Final = text("SELECT * FROM triage.claim(:serial, :token)")
 _RECORD_ROOT: Final = text("SELECT triage.record_root(:serial, :token, CAST(:root AS jsonb))")
 _BEGIN_CALL: Final = text(
-    "SELECT * FROM triage.begin_call(:serial, :token, :call_id, :tool, :kind, CAST(:args AS jsonb))"
+    "SELECT * FROM triage.begin_call(:serial, :token, :call_id, :tool, :kind, CAST(:args AS jsonb),"
+    " :function_call_id, :may_repeat)"
 )
 _END_CALL: Final = text(
     "SELECT triage.end_call(:serial, :token, :call_id, :state, CAST(:result AS jsonb), CAST(:actions AS jsonb),"
     " :is_duplicate)"
 )
+_DOUBT_CALL: Final = text("SELECT triage.doubt_call(:serial, :token, :call_id, :message)")
+_SETTLE_CALL: Final = text(
+    "SELECT triage.settle_call(:serial, :token, :call_id, :settled, CAST(:result AS jsonb), :message)"
+)
+_NOTE_REPAIR: Final = text("SELECT triage.note_repair(:serial, :token, :call_id, :message)")
 _STORE_REPLY: Final = text(
     "SELECT triage.store_reply(:serial, :token, :key, CAST(:reply AS jsonb), :prompt_tokens, :output_tokens)"
 )
@@ -63,11 +69,28 @@ class AttemptRecord:
         await self._call(_RECORD_ROOT, root=_json(root))
 
     async def begin_call(
-        self, call_id: str, *, tool: str, kind: ToolKind, args: Mapping[str, Any]
+        self,
+        call_id: str,
+        *,
+        tool: str,
+        kind: ToolKind,
+        args: Mapping[str, Any],
+        function_call_id: str,
+        may_repeat: bool,
     ) -> BegunCall:
         """Journal a call as begun before it runs, or give the result that it has."""
-        (row,) = await self._call(_BEGIN_CALL, call_id=call_id, tool=tool, kind=kind, args=_json(args))
-        return BegunCall(is_begun=row.is_begun, result=row.result, actions=row.actions)
+        (row,) = await self._call(
+            _BEGIN_CALL,
+            call_id=call_id,
+            tool=tool,
+            kind=kind,
+            args=_json(args),
+            function_call_id=function_call_id,
+            may_repeat=may_repeat,
+        )
+        return BegunCall(
+            is_begun=row.is_begun, is_in_doubt=row.is_in_doubt, result=row.result, actions=row.actions
+        )
 
     async def end_call(
         self,
@@ -87,6 +110,27 @@ class AttemptRecord:
             actions=_json(actions),
             is_duplicate=is_duplicate,
         )
+
+    async def doubt_call(self, call_id: str, message: str) -> None:
+        """Journal that a begun call ended with an error after which nobody knows whether it happened."""
+        await self._call(_DOUBT_CALL, call_id=call_id, message=message)
+
+    async def settle_call(
+        self, call_id: str, settled: Settled, *, result: Mapping[str, Any] | None, message: str
+    ) -> bool:
+        """Journal what its outside world says of a call in doubt; gives whether it may run again now."""
+        (row,) = await self._call(
+            _SETTLE_CALL,
+            call_id=call_id,
+            settled=settled,
+            result=None if result is None else _json(result),
+            message=message,
+        )
+        return bool(row[0])
+
+    async def note_repair(self, call_id: str | None, message: str) -> None:
+        """Note, for the operator to tell, how the session was put right. ``call_id`` None: it was about no call."""
+        await self._call(_NOTE_REPAIR, call_id=call_id, message=message)
 
     async def store_reply(
         self, key: str, reply: Mapping[str, Any], *, prompt_tokens: int, output_tokens: int
@@ -108,7 +152,8 @@ class AttemptRecord:
         """Read the results of those calls that have one."""
         rows = await self._call(_RESULTS, call_ids=list(call_ids))
         return {
-            row.call_id: BegunCall(is_begun=False, result=row.result, actions=row.actions) for row in rows
+            row.call_id: BegunCall(is_begun=False, is_in_doubt=False, result=row.result, actions=row.actions)
+            for row in rows
         }
 
     async def release(self) -> None:

@@ -12,7 +12,7 @@ from triage_agent.exceptions import ConfigurationError
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import DatabaseUrlError
 from triage_contract.names import AttemptEnv
-from triage_contract.states import Pooler, ToolKind
+from triage_contract.states import InDoubt, Pooler, ToolKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,7 @@ class AttemptSettings:
     database: DatabaseUrl
     app: str
     tools: Mapping[str, ToolKind]
+    in_doubt: InDoubt
     grace_seconds: float
     heartbeat_seconds: float
     memory_limit_bytes: int | None
@@ -48,6 +49,7 @@ class AttemptSettings:
             database=reader.database(),
             app=reader.text(AttemptEnv.APP),
             tools=reader.tools(AttemptEnv.TOOLS),
+            in_doubt=reader.in_doubt(AttemptEnv.IN_DOUBT),
             grace_seconds=reader.number(AttemptEnv.GRACE_SECONDS, default=30.0),
             heartbeat_seconds=reader.number(AttemptEnv.HEARTBEAT_SECONDS, default=2.0, minimum=0.1),
             memory_limit_bytes=reader.integer(AttemptEnv.MEMORY_LIMIT_BYTES, default=0) or None,
@@ -112,6 +114,13 @@ class _Reader:
             raise ConfigurationError(
                 f"{name} is not a JSON object of tool names with one of {', '.join(ToolKind)}"
             ) from None
+
+    def in_doubt(self, name: AttemptEnv) -> InDoubt:
+        policy = self.environment.get(name) or InDoubt.PARK
+        try:
+            return InDoubt(policy)
+        except ValueError:
+            raise ConfigurationError(f"{name} is {policy!r}, not one of {', '.join(InDoubt)}") from None
 
 
 def termination_log(environment: Mapping[str, str]) -> Path:

@@ -198,7 +198,7 @@ class _Work:
     async def _judge(self, run: RunRow) -> Judgement:
         with translated(self.settings.database):
             async with self.engine.connect() as connection:
-                return await judge(connection, run)
+                return await judge(connection, run, self.settings.in_doubt)
 
 
 def _nothing_to_run(judgement: Judgement) -> Ending | None:

@@ -29,7 +29,7 @@ from triage_contract.database.judging import judge, read_events
 from triage_contract.database.rows import RunRow, SessionKey, read_fence
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import SessionBusyError
-from triage_contract.states import Outcome, RunState
+from triage_contract.states import InDoubt, Outcome, RunState
 from triage_contract.verdict import RunFacts, verdict
 
 _SESSIONS: Final = text("SELECT app_name, user_id FROM sessions WHERE id = :session_id")
@@ -136,6 +136,7 @@ async def _work(settings: HandSettings, engine: AsyncEngine, run: RunRow, *, obs
         database=settings.database,
         app="",
         tools={},
+        in_doubt=InDoubt.PARK,
         grace_seconds=0.0,  # a person waits: for a call that has begun, but not for the model
         heartbeat_seconds=2.0,
         memory_limit_bytes=None,

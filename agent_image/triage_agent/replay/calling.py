@@ -72,8 +72,14 @@ class CallingPlugin(BasePlugin):
         end = await self._gate.enter_call()
         self._begun[key] = _Begun(outer=INSIDE_CALL.get(), end=end)
         try:
+            kind = kind_of(tool, self._declared)
             answer = await self._journal.begin_call(
-                key, tool=tool.name, kind=kind_of(tool, self._declared), args=storable(tool_args)
+                key,
+                tool=tool.name,
+                kind=kind,
+                args=storable(tool_args),
+                function_call_id=tool_context.function_call_id or key,
+                may_repeat=True,
             )
         except (DatabaseError, AgentError) as error:
             self._trouble.note(error)

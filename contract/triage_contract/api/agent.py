@@ -1,6 +1,6 @@
 """``TriageAgent``: with what a run is done."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final
 
 from pydantic import ConfigDict, Field
 
@@ -17,7 +17,7 @@ from triage_contract.api.base import (
 )
 from triage_contract.api.conditions import Conditions
 from triage_contract.api.metadata import ObjectMeta
-from triage_contract.states import Pooler, ToolKind
+from triage_contract.states import InDoubt, Pooler, ToolKind
 
 DOCS_TRIAGE_APP: Final = "triage_agent.docs_triage.agent:app"
 """The agent that comes with the project."""
@@ -183,6 +183,9 @@ class Resume(ApiModel):
     """Waiting times between attempts."""
     memory: MemoryGrowth = MemoryGrowth()
     """More memory after running out of it."""
+    in_doubt: InDoubt = InDoubt.PARK
+    """What happens to a call of a tool of no declared kind that began and whose end is not known. `Park`: the
+    run waits for a decision. `Retry`: it runs again, and its effect may happen twice. `Fail`: the run fails."""
 
 
 class Concurrency(ApiModel):
@@ -216,11 +219,11 @@ class AgentSpec(ApiModel):
     """Where the docs-triage agent files issues; exactly one member. Absent: in the database."""
     docs: Annotated[Docs, one_of(Docs)] | None = None
     """The pages that the docs-triage agent reads; exactly one member. Absent: the pages that come with it."""
-    tools: dict[str, Literal[ToolKind.READ_ONLY, ToolKind.IDEMPOTENT]] = Field(
-        default_factory=dict, max_length=256
-    )
-    """What repeating a call does, by the tool's name. `ReadOnly`: nothing. `Idempotent`: nothing more than
-    the first, as the other side keeps the call's key. For tools that do not declare it in code."""
+    tools: dict[str, ToolKind] = Field(default_factory=dict, max_length=256)
+    """What repeating a call does, by the tool's name; this wins over what the code declares. `ReadOnly`:
+    nothing. `Idempotent`: nothing more than the first, as the other side keeps the call's key. `Reconcile`: a
+    function that the tool has in code finds out what became of a call. `Undeclared`: nobody knows, and
+    `resume.inDoubt` holds."""
     resources: Resources = Resources()
     """Resources of the agent container."""
     pod_template: PodTemplate = PodTemplate()
@@ -237,8 +240,8 @@ class AgentStatus(ApiModel):
     conditions: Conditions = ()
     """`Ready`: True when attempts can be started; False when something that the spec refers to is missing
     or cannot be used, and runs wait; absent: no operator has seen the agent yet. `ToolsDeclared`: False
-    names the tools that are neither ReadOnly nor Idempotent, whose calls run again under their key after a
-    loss; absent: no attempt has told its tools yet. The operator sets both."""
+    names the tools of no declared kind, to whose calls in doubt `resume.inDoubt` applies; absent: no
+    attempt has told its tools yet. The operator sets both."""
     observed_generation: Annotated[int, Field(ge=0)] | None = None
     """Generation of the agent that this status speaks of."""
     image: Annotated[str, Field(max_length=512)] | None = None

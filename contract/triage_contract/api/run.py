@@ -1,13 +1,13 @@
 """``TriageRun``: what to do, and how far it is."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import AwareDatetime, ConfigDict, Field
 
 from triage_contract.api.base import ATOMIC, ApiModel, ObjectName, Quantity, Rule, cut_to, immutable, matching
 from triage_contract.api.conditions import Conditions
 from triage_contract.api.metadata import ObjectMeta
-from triage_contract.states import Cause, Outcome, Phase
+from triage_contract.states import Cause, DecisionAction, Outcome, Phase
 
 MAX_REPORT_LENGTH: Final = 65536
 """Characters of the longest report: at four bytes each a sixth of what etcd stores in an object."""
@@ -37,6 +37,28 @@ class AgentRef(ApiModel):
     """Name of the TriageAgent."""
 
 
+class Decision(ApiModel):
+    """What a person decides about a call in doubt."""
+
+    call: Annotated[str, Field(min_length=1, max_length=512)]
+    """The call, as `status.waitingFor` names it."""
+    attempt: Annotated[int, Field(ge=1)]
+    """The attempt that began it, as `status.waitingFor` shows: the decision holds for no later one."""
+    action: DecisionAction
+    """`Done`: it happened, with `result`. `RunAgain`: it did not, or may happen twice. `Fail`: the run fails."""
+    result: Annotated[
+        dict[str, Any] | None, Field(json_schema_extra={"x-kubernetes-preserve-unknown-fields": True})
+    ] = None
+    """With `Done`, what the tool would have returned; the agent reads it. Absent: an empty object."""
+
+
+_RESULT_OF_DONE: Final = Rule(
+    cel="!has(self.result) || self.action == 'Done'",
+    message="result belongs to action Done",
+    holds=lambda decision: decision.result is None or decision.action is DecisionAction.DONE,
+)
+
+
 class RunSpec(ApiModel):
     """What to do. What was asked (`report`, `agentRef`) is immutable."""
 
@@ -64,6 +86,18 @@ class RunSpec(ApiModel):
     there."""
     cancel: Annotated[bool, Rule(cel="self || !oldSelf", message="cancel cannot be taken back")] = False
     """True: the run ends as Cancelled and its pod is deleted. Cannot be taken back."""
+    decisions: Annotated[
+        tuple[Annotated[Decision, _RESULT_OF_DONE], ...],
+        Field(
+            max_length=64,
+            json_schema_extra={
+                "x-kubernetes-list-type": "map",
+                "x-kubernetes-list-map-keys": ["call", "attempt"],
+            },
+        ),
+    ] = ()
+    """Decisions about calls in doubt. Each is carried out once; one about a call that is not in doubt does
+    nothing."""
     ttl_seconds_after_finished: Annotated[int, Field(ge=0, le=_YEAR_SECONDS)] | None = None
     """Seconds after its end until the TriageRun is deleted; 0: at once. Absent: it stays."""
 
@@ -91,6 +125,23 @@ class AttemptStatus(ApiModel):
     """When the operator learned of the attempt's end. Absent: it still works."""
     message: Annotated[str, Field(max_length=MAX_MESSAGE_LENGTH), cut_to(MAX_MESSAGE_LENGTH)] | None = None
     """What was seen at its end, in a sentence."""
+
+
+class WaitingCall(ApiModel):
+    """A call that holds the run up until somebody decides or answers."""
+
+    call: Annotated[str, Field(max_length=512)]
+    """Its name in `spec.decisions`."""
+    tool: Annotated[str, Field(max_length=253)]
+    """Name of the tool."""
+    attempt: Annotated[int, Field(ge=1)] | None = None
+    """The attempt that began it. Absent: it waits for an answer, not for a decision."""
+    arguments: Annotated[str, Field(max_length=MAX_MESSAGE_LENGTH), cut_to(MAX_MESSAGE_LENGTH)] | None = None
+    """Its arguments as JSON, the first 1024 characters, credentials masked."""
+    since: AwareDatetime | None = None
+    """When it began."""
+    why: Annotated[str, Field(max_length=MAX_MESSAGE_LENGTH), cut_to(MAX_MESSAGE_LENGTH)]
+    """Why it holds the run up, in a sentence."""
 
 
 class ToolCallCounts(ApiModel):
@@ -136,6 +187,11 @@ class RunStatus(ApiModel):
     fails when this reaches the agent's `resume.maxNoProgress`."""
     tool_calls: ToolCallCounts = ToolCallCounts()
     """Tool calls over all attempts."""
+    waiting_for: Annotated[
+        tuple[WaitingCall, ...],
+        Field(max_length=32, json_schema_extra={"x-kubernetes-list-type": "atomic"}),
+    ] = ()
+    """Calls that hold the run up while its phase is Waiting."""
     last_cause: Cause | None = None
     """Why the last lost attempt was lost. Absent: none was lost."""
     recovery_seconds: Annotated[float, Field(ge=0)] | None = None

@@ -1,12 +1,11 @@
 """The verdict on an invocation, from what the database holds of it."""
 
-from typing import Final
-
-from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage_contract.database.rows import RunRow, SessionKey, session_params
+from triage_contract.states import InDoubt
 from triage_contract.verdict import (
+    CALLS,
     EVENTS_POSTGRES,
     CallFacts,
     EventFacts,
@@ -17,18 +16,12 @@ from triage_contract.verdict import (
     verdict,
 )
 
-_CALLS: Final = text(
-    "SELECT call_id, tool, state, kind FROM triage.tool_calls"
-    " WHERE app_name = :app_name AND user_id = :user_id AND session_id = :session_id"
-    " AND invocation_id = :invocation_id ORDER BY begun_at"
-)
 
-
-async def judge(connection: AsyncConnection, run: RunRow) -> Judgement:
+async def judge(connection: AsyncConnection, run: RunRow, in_doubt: InDoubt = InDoubt.PARK) -> Judgement:
     """Judge a recorded run. Read it with a null token, or nothing keeps the verdict true."""
     events = await read_events(connection, run.session, run.invocation_id)
     calls = await _read_calls(connection, run)
-    facts = RunFacts(root=None if run.root is None else Root.from_record(run.root))
+    facts = RunFacts(root=None if run.root is None else Root.from_record(run.root), in_doubt=in_doubt)
     return verdict(events, facts, calls)
 
 
@@ -43,4 +36,4 @@ async def read_events(
 
 async def _read_calls(connection: AsyncConnection, run: RunRow) -> tuple[CallFacts, ...]:
     params = {**session_params(run.session), "invocation_id": run.invocation_id}
-    return tuple(CallFacts.from_row(**row) for row in (await connection.execute(_CALLS, params)).mappings())
+    return tuple(map(CallFacts.from_row, (await connection.execute(CALLS, params)).mappings()))

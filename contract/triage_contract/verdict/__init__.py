@@ -1,5 +1,6 @@
 """What became of an invocation: the facts, the rules that judge them, and the statement that fetches them."""
 
+from triage_contract.verdict.doubts import DoubtfulCall, Remedy
 from triage_contract.verdict.facts import (
     Call,
     CallFacts,
@@ -10,15 +11,18 @@ from triage_contract.verdict.facts import (
     event_facts,
 )
 from triage_contract.verdict.rules import Judgement, verdict
-from triage_contract.verdict.stored import EVENTS_POSTGRES, EVENTS_SQLITE
+from triage_contract.verdict.stored import CALLS, EVENTS_POSTGRES, EVENTS_SQLITE
 
 __all__ = [
+    "CALLS",
     "EVENTS_POSTGRES",
     "EVENTS_SQLITE",
     "Call",
     "CallFacts",
+    "DoubtfulCall",
     "EventFacts",
     "Judgement",
+    "Remedy",
     "Root",
     "RootKind",
     "RunFacts",

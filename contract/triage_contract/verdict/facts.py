@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Self, TypeVar
 
-from triage_contract.states import CallState, ToolKind
+from triage_contract.states import CallState, Doubt, InDoubt, ToolKind
 
 USER: Final = "user"
 """Author of messages and answers from outside, and of the responses that ADK makes for its task agents."""
@@ -53,28 +53,49 @@ class Root:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFacts:
-    """A run of ours. ``root`` None: no attempt has recorded it, so none came as far as to run the agent."""
+    """A run of ours. ``root`` None: no attempt has recorded it, so none came as far as to run the agent.
+
+    ``in_doubt`` is what its agent wants done about undeclared calls in doubt.
+    """
 
     root: Root | None
+    in_doubt: InDoubt = InDoubt.PARK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallFacts:
-    """A row of the journal. None stands for a state or kind which this release does not know."""
+    """A row of the journal. None stands for a state or kind which this release does not know.
 
+    ``key`` names the row, ``id`` is ADK's id of the function call that began it last. ``epoch`` is that of the
+    attempt which did. ``confirmed``: its process can do nothing more about it. ``cleared``: it was decided that it may
+    run again. ``doubt`` None: its outside world was not asked. ``asked_confirmed``: what ``confirmed`` was when it was.
+    """
+
+    key: str
     id: str
     name: str
     state: CallState | None
     kind: ToolKind | None
+    epoch: int = 0
+    confirmed: bool = False
+    cleared: bool = False
+    doubt: Doubt | None = None
+    asked_confirmed: bool = False
 
     @classmethod
-    def from_row(cls, *, call_id: str, tool: str, kind: str, state: str) -> Self:
-        """Read a row of ``triage.tool_calls``."""
+    def from_row(cls, row: Mapping[Any, Any]) -> Self:
+        """Read what ``CALLS`` gives of a row of ``triage.tool_calls``."""
         return cls(
-            id=call_id,
-            name=tool,
-            state=_member(CallState, state),
-            kind=_member(ToolKind, kind),
+            key=row["key"],
+            id=row["id"],
+            name=row["tool"],
+            state=_member(CallState, row["state"]),
+            kind=_member(ToolKind, row["kind"]),
+            epoch=row["epoch"],
+            confirmed=row["confirmed"],
+            cleared=row["cleared"],
+            doubt=None if row["doubt"] is None else _member(Doubt, row["doubt"]) or Doubt.UNKNOWN,
+            asked_confirmed=row["asked_confirmed"],
         )
 
 
@@ -82,13 +103,14 @@ class CallFacts:
 class Call:
     """A function call.
 
-    ``long_running``: ADK pauses on it until an answer comes from outside; gates are such calls. ``branch`` and
-    ``scope`` are those of its event, empty outside parallel branches and task agents; an event that answers
-    the call has to carry them, else ADK does not find its agent.
+    ``event_id`` is the id of the event that holds it. ``long_running``: ADK pauses on it until an answer comes from
+    outside; gates are such calls. ``branch`` and ``scope`` are those of its event, empty outside parallel branches and
+    task agents; an event that answers the call has to carry them, else ADK does not find its agent.
     """
 
     id: str
     name: str
+    event_id: str = ""
     long_running: bool = False
     branch: str = ""
     scope: str = ""
@@ -141,6 +163,7 @@ def event_facts(event: Mapping[str, Any]) -> EventFacts:
         Call(
             id=call.get("id", ""),
             name=call.get("name", ""),
+            event_id=event.get("id", ""),
             long_running=call.get("id") in long_running,
             branch=branch,
             scope=scope,

@@ -4,10 +4,11 @@ Found by killing and resuming the recorded runs, and in ``flows/llm_flows/core/_
 ``agents/invocation_context.py`` of google-adk 2.13.0.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from triage_contract.names import EFFECT_KEY_PREFIX
 from triage_contract.states import CallState
 from triage_contract.verdict.facts import USER, Call, CallFacts, EventFacts, Root, RootKind, RunFacts
 
@@ -35,7 +36,7 @@ class History:
     events: Sequence[EventFacts]
     run: RunFacts | None
     root: Root | None
-    journal: Mapping[str, CallFacts] | None
+    journal: Sequence[CallFacts] | None
     open: Sequence[OpenCall]
     owner: str | None
     transferred: int
@@ -77,7 +78,7 @@ def gather(
         events=events,
         run=run,
         root=root,
-        journal=None if journal is None else {call.id: call for call in journal},
+        journal=journal,
         open=_open_calls(events),
         owner=owner,
         transferred=transferred,
@@ -114,8 +115,35 @@ def has_returned(call: Call, history: History) -> bool:
     """
     if call.gate or history.journal is None or any(call.id in event.answers for event in history.events):
         return True
-    row = history.journal.get(call.id)
+    row = row_of(call, history.journal)
     return row is not None and row.state is not CallState.BEGUN
+
+
+def row_of(call: Call, journal: Sequence[CallFacts]) -> CallFacts | None:
+    """Find a call's row in the journal: under its id, its id and event, or a key of its tool's own."""
+    keys = {call.id, f"{call.id}@{call.event_id}"}
+    rows = (
+        row
+        for row in journal
+        if row.key in keys or (row.id == call.id and row.key.startswith(EFFECT_KEY_PREFIX))
+    )
+    return next(rows, None)
+
+
+def unanswered_rows(history: History) -> list[CallFacts]:
+    """Give the journaled calls without a stored answer.
+
+    Those inside an agent that runs as a tool have no event at all.
+    """
+    journal, events = history.journal or (), history.events
+    waiting = (
+        row_of(it.call, journal)
+        for it in history.open
+        if not any(it.call.id in event.answers for event in events[it.at :])
+    )
+    keys = {row.key for row in waiting if row is not None}
+    issued = {call.id for event in events for call in event.calls}
+    return [row for row in journal if row.key in keys or row.id not in issued]
 
 
 def is_passed_over(open_call: OpenCall, events: Sequence[EventFacts]) -> bool:

@@ -7,7 +7,7 @@ The operator asks before it starts a pod, the agent after its claim; both ask th
 | not started | start |
 | interrupted | resume |
 | wedged | append an answer by the user to each of ``calls``, on its branch and scope; then resume |
-| in doubt | settle ``calls`` before ADK is entered |
+| in doubt | settle ``doubts`` before ADK is entered: ask, wait for a person, or fail |
 | waiting | nothing, until answers to ``calls`` come from outside |
 | finished | complete, without asking the model |
 | failed | back off and resume; where ``sealed``, a resume does nothing |
@@ -19,7 +19,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from triage_contract.states import CallState, ToolKind, Verdict
+from triage_contract.states import InDoubt, Verdict
+from triage_contract.verdict.doubts import DoubtfulCall, Remedy, remedy_for
 from triage_contract.verdict.facts import (
     NODE_WAITING,
     USER,
@@ -29,23 +30,25 @@ from triage_contract.verdict.facts import (
     RootKind,
     RunFacts,
 )
-from triage_contract.verdict.history import SHELLS, History, gather, has_returned, is_passed_over
+from triage_contract.verdict.history import (
+    SHELLS,
+    History,
+    gather,
+    has_returned,
+    is_passed_over,
+    unanswered_rows,
+)
 
 ABORTED: Final = "INVOCATION_ABORTED"
 """Error code with which ADK seals an invocation that its user cancelled."""
-
-RUN_AGAIN: Final = frozenset({ToolKind.READ_ONLY, ToolKind.IDEMPOTENT, ToolKind.UNDECLARED})
-"""Kinds whose calls simply run again, under the same key, when one began and its end is not known.
-
-A call of any other kind is in doubt then, one of a kind that this release does not know included.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
     """A verdict, and what it rests on.
 
-    ``why`` is a sentence with names of agents and tools. ``calls`` have no answer and decide the verdict;
+    ``why`` is a sentence with names of agents and tools. ``calls`` have no answer and decide the verdict, or in doubt
+    ``doubts`` do, which may have no event, such as those inside an agent that runs as a tool;
     ``lost`` are further ones that nobody works on while an invocation waits. ``text`` is the last word of an
     agent. ``marked``: finished, and the end marker says so, too. ``sealed``: failed, and ADK does nothing on a
     resume. The error is ADK's own text: bound it before it is shown.
@@ -54,6 +57,7 @@ class Judgement:
     verdict: Verdict
     why: str
     calls: tuple[Call, ...] = ()
+    doubts: tuple[DoubtfulCall, ...] = ()
     lost: tuple[Call, ...] = ()
     text: str | None = None
     marked: bool = False
@@ -102,15 +106,18 @@ def _aborted(history: History) -> Judgement | None:
 
 
 def _in_doubt(history: History) -> Judgement | None:
-    journal = history.journal or {}
-    calls = (
-        it.call
-        for it in history.open
-        if (row := journal.get(it.call.id)) is not None
-        and row.state in (CallState.BEGUN, None)
-        and row.kind not in RUN_AGAIN
+    policy = history.run.in_doubt if history.run is not None else InDoubt.PARK
+    doubts = tuple(
+        DoubtfulCall(key=row.key, id=row.id, name=row.name, epoch=row.epoch, remedy=remedy)
+        for row in unanswered_rows(history)
+        if (remedy := remedy_for(row, policy)) not in (None, Remedy.RUN_AGAIN)
     )
-    return _about(calls, Verdict.IN_DOUBT, "Begun, and not known to have happened")
+    if not doubts:
+        return None
+    names = ", ".join(dict.fromkeys(doubt.name for doubt in doubts))
+    return Judgement(
+        verdict=Verdict.IN_DOUBT, why=f"Begun, and not known to have happened: {names}.", doubts=doubts
+    )
 
 
 def _beyond_repair(history: History) -> Judgement | None:

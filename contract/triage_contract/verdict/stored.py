@@ -15,6 +15,7 @@ _INVOCATION: Final = """
 EVENTS_POSTGRES: Final = text(
     f"""
     SELECT jsonb_strip_nulls(jsonb_build_object(
+        'id', id,
         'author', event -> 'author',
         'branch', event -> 'branch',
         'isolation_scope', event -> 'isolation_scope',
@@ -73,3 +74,16 @@ EVENTS_SQLITE: Final = text(
     f"SELECT event_data AS event FROM events WHERE {_INVOCATION} ORDER BY timestamp, id"
 ).columns(event=JSON)
 """The whole events: a session by hand is small, and in this process anyway."""
+
+CALLS: Final = text(
+    """
+    SELECT c.call_id AS key, coalesce(c.function_call_id, split_part(c.call_id, '@', 1)) AS id, c.tool, c.state, c.kind,
+        c.epoch, triage.is_confirmed(c) AS confirmed, c.cleared_by IS NOT NULL AS cleared, c.doubt,
+        coalesce(c.asked_confirmed, false) AS asked_confirmed
+    FROM triage.tool_calls c
+    WHERE app_name = :app_name AND user_id = :user_id AND session_id = :session_id
+        AND invocation_id = :invocation_id
+    ORDER BY begun_at
+    """
+)
+"""The journaled calls of an invocation, each for ``CallFacts.from_row``."""

@@ -15,7 +15,7 @@ from support.odd_apps import RELEASE
 from triage_agent.attempt.settings import AttemptSettings
 from triage_agent.attempt.vitals import Vitals
 from triage_contract.names import LIFE_LOCK_CLASS, SCARCE_MEMORY, AttemptEnv
-from triage_contract.states import ExitCode
+from triage_contract.states import ExitCode, InDoubt
 from triage_local.model.faults import Fault
 from triage_local.model.server import ScriptedModel
 
@@ -77,6 +77,7 @@ async def test_memory_that_gets_scarce_is_told_at_once(database: Database) -> No
         database=database.url,
         app="",
         tools={},
+        in_doubt=InDoubt.PARK,
         grace_seconds=30.0,
         heartbeat_seconds=3600.0,
         memory_limit_bytes=int((own_bytes + 40 * MIB) / SCARCE_MEMORY),

@@ -81,6 +81,15 @@ def test_what_was_read_is_written_again() -> None:
         "resumes": 1,
         "noProgress": 0,
         "toolCalls": {"begun": 3, "done": 2, "suppressed": 1},
+        "waitingFor": [
+            {
+                "call": "adk-1",
+                "tool": "pay",
+                "attempt": 1,
+                "arguments": '{"cents": 5}',
+                "why": "It may have happened.",
+            }
+        ],
         "lastCause": "oom",
         "recoverySeconds": 1.25,
     }
@@ -128,8 +137,7 @@ def test_a_bad_run_is_refused_in_one_line_with_the_field(spec: dict[str, object]
             "spec.tracker: set exactly one of postgres, file",
         ),
         ({"docs": {"path": "pages"}}, "spec.docs.path: the path must be absolute"),
-        ({"tools": {"f": "Sometimes"}}, "spec.tools.f: Input should be 'ReadOnly' or 'Idempotent'"),
-        ({"tools": {"f": "Undeclared"}}, "spec.tools.f: Input should be 'ReadOnly' or 'Idempotent'"),
+        ({"tools": {"f": "Sometimes"}}, "spec.tools.f: Input should be 'ReadOnly', 'Idempotent'"),
         ({"resources": {"limits": {"memory": "1 Gi"}}}, "spec.resources.limits.memory: not a quantity"),
         (
             {"resources": {"limits": {"memory": True}}},

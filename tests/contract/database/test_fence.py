@@ -207,11 +207,20 @@ async def test_after_the_fence_moved_the_old_attempt_writes_nothing(database: Da
     opened = await database.open(run)
     record = AttemptRecord(database.engine, database.url, serial=opened.serial, token=opened.token)
     await record.claim()
-    await record.begin_call("c1", tool="file_issue", kind=ToolKind.IDEMPOTENT, args={})
+    await record.begin_call(
+        "c1", tool="file_issue", kind=ToolKind.IDEMPOTENT, args={}, function_call_id="call-1", may_repeat=True
+    )
     await database.close(run, opened.epoch)
     ended = {"state": CallState.DONE, "result": {}, "actions": {}, "is_duplicate": False}
     for write in (
-        record.begin_call("c2", tool="file_issue", kind=ToolKind.IDEMPOTENT, args={}),
+        record.begin_call(
+            "c2",
+            tool="file_issue",
+            kind=ToolKind.IDEMPOTENT,
+            args={},
+            function_call_id="call-1",
+            may_repeat=True,
+        ),
         record.end_call("c1", **ended),  # type: ignore[arg-type]
         record.store_reply("k", {}, prompt_tokens=1, output_tokens=1),
         record.record_root({}),
@@ -229,7 +238,16 @@ async def test_a_done_call_is_answered_and_counted_and_a_begun_one_begins_again(
     opened = await database.open(run)
     first = AttemptRecord(database.engine, database.url, serial=opened.serial, token=opened.token)
     for call in ("c1", "c2"):
-        assert (await first.begin_call(call, tool="t", kind=ToolKind.IDEMPOTENT, args={"a": 1})).is_begun
+        assert (
+            await first.begin_call(
+                call,
+                tool="t",
+                kind=ToolKind.IDEMPOTENT,
+                args={"a": 1},
+                function_call_id="call-1",
+                may_repeat=True,
+            )
+        ).is_begun
     actions = {"state_delta": {"x": 1}}
     await first.end_call(
         "c1", state=CallState.DONE, result={"number": 1}, actions=actions, is_duplicate=False
@@ -237,9 +255,15 @@ async def test_a_done_call_is_answered_and_counted_and_a_begun_one_begins_again(
     await database.close(run, 1)
     opened = await database.open(run, observed_epoch=1)
     second = AttemptRecord(database.engine, database.url, serial=opened.serial, token=opened.token)
-    answered = await second.begin_call("c1", tool="t", kind=ToolKind.IDEMPOTENT, args={})
+    answered = await second.begin_call(
+        "c1", tool="t", kind=ToolKind.IDEMPOTENT, args={}, function_call_id="call-1", may_repeat=True
+    )
     assert (answered.is_begun, answered.result, answered.actions) == (False, {"number": 1}, actions)
-    assert (await second.begin_call("c2", tool="t", kind=ToolKind.IDEMPOTENT, args={})).is_begun
+    assert (
+        await second.begin_call(
+            "c2", tool="t", kind=ToolKind.IDEMPOTENT, args={}, function_call_id="call-1", may_repeat=True
+        )
+    ).is_begun
     await second.end_call("c2", state=CallState.DONE, result={}, actions={}, is_duplicate=True)
     totals = await database.values(
         "SELECT labels ->> 'where', value FROM triage.totals WHERE name = 'duplicates_suppressed' ORDER BY 1"
@@ -251,7 +275,9 @@ async def test_release_is_refused_while_a_call_runs_and_tells_the_operator_after
     run = a_run()
     opened = await database.open(run)
     record = AttemptRecord(database.engine, database.url, serial=opened.serial, token=opened.token)
-    await record.begin_call("c1", tool="t", kind=ToolKind.IDEMPOTENT, args={})
+    await record.begin_call(
+        "c1", tool="t", kind=ToolKind.IDEMPOTENT, args={}, function_call_id="call-1", may_repeat=True
+    )
     with pytest.raises(CallRunningError):
         await record.release()
     await record.end_call("c1", state=CallState.DONE, result={}, actions={}, is_duplicate=False)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from triage_contract.states import CallState, ToolKind
+from triage_contract.states import CallState, Doubt, ToolKind
 from triage_contract.verdict import Call, CallFacts, EventFacts, Root, RootKind, event_facts
 
 
@@ -123,7 +123,19 @@ def test_root_of_a_later_kind_is_as_good_as_a_custom_agent() -> None:
 
 
 def test_row_of_a_later_release_has_no_known_kind_or_state() -> None:
-    known = CallFacts.from_row(call_id="1", tool="file_issue", kind="Idempotent", state="begun")
-    assert (known.kind, known.state) == (ToolKind.IDEMPOTENT, CallState.BEGUN)
-    later = CallFacts.from_row(call_id="1", tool="file_issue", kind="Compensated", state="undone")
-    assert (later.kind, later.state) == (None, None)
+    row = {
+        "key": "1",
+        "id": "1",
+        "tool": "file_issue",
+        "kind": "Idempotent",
+        "state": "begun",
+        "epoch": 1,
+        "confirmed": False,
+        "cleared": False,
+        "doubt": None,
+        "asked_confirmed": False,
+    }
+    known = CallFacts.from_row(row)
+    assert (known.kind, known.state, known.doubt) == (ToolKind.IDEMPOTENT, CallState.BEGUN, None)
+    later = CallFacts.from_row({**row, "kind": "Compensated", "state": "undone", "doubt": "guessed"})
+    assert (later.kind, later.state, later.doubt) == (None, None, Doubt.UNKNOWN)

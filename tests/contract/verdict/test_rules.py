@@ -27,7 +27,7 @@ def answering(*ids: str, author: str = "docs", branch: str = "") -> EventFacts:
 
 
 def row(call_id: str, state: CallState | None, kind: ToolKind | None = ToolKind.UNDECLARED) -> CallFacts:
-    return CallFacts(id=call_id, name=call_id, state=state, kind=kind)
+    return CallFacts(key=call_id, id=call_id, name=call_id, state=state, kind=kind)
 
 
 def judged(events: Sequence[EventFacts], journal: Sequence[CallFacts] | None = None) -> str:
@@ -54,14 +54,14 @@ def test_run_whose_root_nobody_recorded_is_interrupted() -> None:
     assert verdict([REPORT], RunFacts(root=None), []).verdict is Verdict.INTERRUPTED
 
 
-@pytest.mark.parametrize("kind", list(ToolKind))
-def test_begun_call_of_a_known_kind_runs_again_under_its_key(kind: ToolKind) -> None:
+@pytest.mark.parametrize("kind", [ToolKind.READ_ONLY, ToolKind.IDEMPOTENT])
+def test_begun_call_that_changes_nothing_more_runs_again_under_its_key(kind: ToolKind) -> None:
     assert judged([REPORT, calling("file")], [row("file", CallState.BEGUN, kind)]) == "interrupted [file]"
 
 
 @pytest.mark.parametrize("state", [CallState.BEGUN, None])
 def test_begun_call_of_a_kind_from_a_later_release_is_in_doubt(state: CallState | None) -> None:
-    assert judged([REPORT, calling("file")], [row("file", state, None)]) == "in_doubt [file]"
+    assert judged([REPORT, calling("file")], [row("file", state, None)]) == "in_doubt [file: park]"
 
 
 def test_done_call_of_a_kind_from_a_later_release_is_answered_from_the_journal() -> None:
@@ -78,10 +78,11 @@ def test_begun_call_that_was_answered_since_is_no_longer_in_doubt() -> None:
     [
         (None, "waiting [ask]"),
         ([row("ask", CallState.DONE)], "waiting [ask]"),
-        ([row("ask", CallState.BEGUN)], "wedged [ask]"),
+        ([row("ask", CallState.BEGUN)], "in_doubt [ask: park]"),
+        ([row("ask", CallState.BEGUN, ToolKind.READ_ONLY)], "wedged [ask]"),
         ([], "wedged [ask]"),
     ],
-    ids=["no journal", "tool returned", "tool killed", "tool never began"],
+    ids=["no journal", "tool returned", "tool killed", "tool that reads killed", "tool never began"],
 )
 def test_long_running_call_waits_only_if_its_tool_returned(
     journal: list[CallFacts] | None, expected: str
