@@ -10,10 +10,15 @@ from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
+from google.adk.tools._node_tool import NodeTool
+from google.adk.tools.agent_tool import AgentTool, _SingleTurnAgentTool
 from google.adk.tools.base_tool import BaseTool
+from google.adk.workflow import BaseNode, FunctionNode
 
 from triage_agent.exceptions import ConfigurationError
+from triage_agent.trees import function_of, kind_of_node, walk_all
 from triage_contract.states import ToolKind
+from triage_contract.verdict import RootKind
 
 KIND_ATTRIBUTE: Final = "triage_kind"
 """Attribute of a tool or its function, a value of ``ToolKind``. An agent's author writes it."""
@@ -26,6 +31,8 @@ EFFECT_KEY_ATTRIBUTE: Final = "triage_effect_key"
 
 NOT_PERFORMED_ATTRIBUTE: Final = "triage_not_performed"
 """Attribute, True, of an error that a tool raises when it is certain that nothing happened."""
+
+_AGENT_RUNS: Final = (AgentTool.run_async, _SingleTurnAgentTool.run_async)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -83,7 +90,9 @@ def kind_of(tool: BaseTool, declared: Mapping[str, ToolKind]) -> ToolKind:
 
     The TriageAgent wins over the code, in both directions: whoever runs an agent knows the service behind a
     tool, and can correct an image without building it again (``Undeclared`` takes a declaration back). Then
-    come the tool object, its function, and the annotations of an MCP tool.
+    come the tool object, its function, and the annotations of an MCP tool. An agent or a workflow that runs as a
+    tool is ``Idempotent`` by itself: what it does is journaled call by call, so it runs again and repeats none. That
+    is not so where it has code of its own that nobody declared, or keeps its calls from the plugins.
 
     Args:
         tool: the tool as ADK knows it.
@@ -94,18 +103,55 @@ def kind_of(tool: BaseTool, declared: Mapping[str, ToolKind]) -> ToolKind:
     """
     if tool.name in declared:
         return declared[tool.name]
-    for declarer in (tool, getattr(tool, "func", None)):
-        value = getattr(declarer, KIND_ATTRIBUTE, None)
-        if value is None:
-            continue
-        try:
-            return ToolKind(value)
-        except ValueError as error:
-            kinds = ", ".join(ToolKind)
-            raise ConfigurationError(
-                f"tool {tool.name!r}: {KIND_ATTRIBUTE} is {value!r}, not one of {kinds}"
-            ) from error
-    return _annotated_kind(tool)
+    for declarer in (tool, getattr(tool, "func", None), function_of(getattr(tool, "node", None))):
+        kind = attributed_kind(tool.name, declarer)
+        if kind is not None:
+            return kind
+    return ToolKind.IDEMPOTENT if _is_container(tool, declared) else _annotated_kind(tool)
+
+
+def attributed_kind(name: str, declarer: object) -> ToolKind | None:
+    """Return the kind that a tool or its function declares with its attribute; None: it declares none.
+
+    Raises:
+        ConfigurationError: it declares something that is no kind.
+    """
+    value = getattr(declarer, KIND_ATTRIBUTE, None)
+    if value is None:
+        return None
+    try:
+        return ToolKind(value)
+    except ValueError as error:
+        kinds = ", ".join(ToolKind)
+        raise ConfigurationError(
+            f"tool {name!r}: {KIND_ATTRIBUTE} is {value!r}, not one of {kinds}"
+        ) from error
+
+
+def kind_of_code(node: BaseNode, declared: Mapping[str, ToolKind]) -> ToolKind | None:
+    """Return the kind of what a node does by code of its own, beside all journals; None: it has no such code.
+
+    Raises:
+        ConfigurationError: the code declares something that is no kind.
+    """
+    code = function_of(node)
+    if code is None and kind_of_node(node) is not RootKind.CUSTOM:
+        return None
+    return declared.get(node.name) or attributed_kind(node.name, code or node) or ToolKind.UNDECLARED
+
+
+def _is_container(tool: BaseTool, declared: Mapping[str, ToolKind]) -> bool:
+    """Whether a tool does nothing but model calls and tool calls that pass the plugins, or what may run again."""
+    if isinstance(tool, AgentTool):
+        if not tool.include_plugins or type(tool).run_async not in _AGENT_RUNS:
+            return False
+        inside: BaseNode = tool.agent
+    elif isinstance(tool, NodeTool) and not isinstance(tool.node, FunctionNode):
+        inside = tool.node
+    else:
+        return False
+    kinds = {kind_of_code(node, declared) for node in walk_all(inside)}
+    return kinds <= {None, ToolKind.READ_ONLY, ToolKind.IDEMPOTENT}
 
 
 def _annotated_kind(tool: BaseTool) -> ToolKind:

@@ -1,21 +1,26 @@
 """Which agent trees are refused and why, what a fingerprint tells apart, and switching resumability on."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from google.adk.agents.base_agent import BaseAgent
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App, ResumabilityConfig
+from google.adk.code_executors.built_in_code_executor import BuiltInCodeExecutor
+from google.adk.code_executors.unsafe_local_code_executor import UnsafeLocalCodeExecutor
+from google.adk.models.google_llm import Gemini
 from google.adk.tools.agent_tool import AgentTool
-from google.adk.tools.base_toolset import BaseToolset
 from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.google_search_tool import google_search
 from google.adk.workflow import START, BaseNode, Workflow
 
-from support.golden_agents import AGENTS, READ, file_issue, read_page
+from support.golden_agents import AGENTS, READ, file_issue, outline, read_page
 from support.golden_agents import agent as scripted
 from triage_agent.exceptions import ShapeRefusedError
+from triage_agent.kinds import effect, read_only
 from triage_agent.shapes import Shape, inspect_shape, resumable
 from triage_contract.states import ToolKind
+from triage_contract.tools import undeclared_tools
 from triage_contract.verdict import Root, RootKind
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning")
@@ -88,31 +93,73 @@ def test_custom_agent_may_declare_that_it_saves_its_state() -> None:
     assert inspected(Saving(name="mine")).root == Root(name="mine", kind=RootKind.CUSTOM)
 
 
-def test_effect_inside_an_agent_tool_is_refused_unless_declared_read_only() -> None:
-    root = agent(tools=[AgentTool(agent("searcher", tools=[read_page]))])
-    with pytest.raises(ShapeRefusedError, match="'read_page' inside the AgentTool 'searcher'"):
-        inspected(root)
-    assert inspected(root, read_page=ToolKind.READ_ONLY).root.name == "docs"
+def test_effects_inside_an_agent_tool_are_its_own_tools() -> None:
+    inner = agent("searcher", tools=[read_page, FunctionTool(file_issue)])
+    shape = inspected(agent(tools=[AgentTool(inner)]), read_page=ToolKind.READ_ONLY)
+    assert shape.tools == {
+        "searcher": ToolKind.IDEMPOTENT,
+        "read_page": ToolKind.READ_ONLY,
+        "file_issue": ToolKind.UNDECLARED,
+    }
 
 
-def test_agent_tool_without_tools_is_accepted() -> None:
-    assert inspected(agent(tools=[AgentTool(agent("summariser"))])).root.name == "docs"
+def test_a_tree_that_is_refused_elsewhere_may_run_as_a_tool() -> None:
+    """In a session of its own nothing is resumed: it runs again, and hears and does nothing twice."""
+    inner = AGENTS["transfer_to_sequential"]().root
+    assert isinstance(inner, BaseAgent)
+    assert inspected(agent(tools=[AgentTool(inner)])).root.name == "docs"
 
 
-def test_toolset_inside_an_agent_tool_cannot_be_seen_into() -> None:
-    class Tracker(BaseToolset):
-        async def get_tools(self, readonly_context: Any = None) -> list[Any]:
-            return []
-
-    with pytest.raises(ShapeRefusedError, match="'Tracker' inside the AgentTool 'searcher'"):
-        inspected(agent(tools=[AgentTool(agent("searcher", tools=[Tracker()]))]))
+def test_the_interactions_api_is_refused_wherever_it_is_used() -> None:
+    asking = LlmAgent(name="asking", model=Gemini(model="gemini-3.8-flash", use_interactions_api=True))
+    for root in (asking, agent(sub_agents=[asking]), agent(tools=[AgentTool(asking)])):
+        with pytest.raises(ShapeRefusedError, match=r"'asking' cannot be .* ids of its calls on the server"):
+            inspected(root)
 
 
-def test_tool_as_a_node_is_refused_unless_declared_read_only() -> None:
-    flow = Workflow(name="flow", edges=[(START, FunctionTool(file_issue))])
-    with pytest.raises(ShapeRefusedError, match="'file_issue' as a node"):
-        inspected(flow)
-    assert inspected(flow, file_issue=ToolKind.READ_ONLY).root.kind is RootKind.WORKFLOW
+def test_code_that_a_model_writes_is_refused_unless_the_model_runs_it_or_it_may_run_again() -> None:
+    with pytest.raises(ShapeRefusedError, match="UnsafeLocalCodeExecutor runs outside the journal"):
+        inspected(agent(code_executor=UnsafeLocalCodeExecutor()))
+
+    class Calculating(UnsafeLocalCodeExecutor):
+        triage_kind: ClassVar[str] = "ReadOnly"
+
+    assert inspected(agent(code_executor=Calculating())).root.name == "docs"
+    assert inspected(agent(code_executor=BuiltInCodeExecutor())).root.name == "docs"
+
+
+def test_function_that_is_a_node_is_listed_until_it_is_declared() -> None:
+    def flow() -> Workflow:
+        return Workflow(name="flow", edges=[(START, outline, FunctionTool(file_issue))])
+
+    assert inspected(flow()).tools == {"outline": ToolKind.UNDECLARED, "file_issue": ToolKind.UNDECLARED}
+    assert inspected(flow(), outline=ToolKind.READ_ONLY).tools["outline"] is ToolKind.READ_ONLY
+
+
+def test_function_that_is_a_node_cannot_be_promised_more_than_to_run_again() -> None:
+    @effect(key="one")
+    def publish(node_input: str) -> str:
+        return node_input
+
+    with pytest.raises(ShapeRefusedError, match=r"'publish' cannot .* FunctionTool"):
+        inspected(Workflow(name="flow", edges=[(START, publish)]))
+    with pytest.raises(ShapeRefusedError, match=r"'outline' cannot .* FunctionTool"):
+        inspected(Workflow(name="flow", edges=[(START, outline)]), outline=ToolKind.RECONCILE)
+
+
+def test_tools_that_no_model_calls_are_not_listed() -> None:
+    assert inspected(agent(tools=[google_search])).tools == {}
+
+
+def test_of_two_tools_of_one_name_the_less_declared_is_listed() -> None:
+    @read_only
+    def namesake(name: str) -> str:
+        return name
+
+    namesake.__name__ = "read_page"
+    for first, second in ((read_page, namesake), (namesake, read_page)):
+        tree = agent("desk", tools=[first], sub_agents=[agent("sub", tools=[second])])
+        assert inspected(tree).tools == {"read_page": ToolKind.UNDECLARED}
 
 
 def test_fingerprint_is_that_of_names_types_tools_and_order() -> None:
@@ -141,7 +188,15 @@ def test_instruction_and_model_are_no_part_of_the_fingerprint() -> None:
 def test_record_of_a_shape_reads_back_as_its_root() -> None:
     shape = inspected(agent())
     assert Root.from_record(shape.to_json()) == shape.root
-    assert set(shape.to_json()) == {"name", "kind", "fingerprint"}
+    assert set(shape.to_json()) == {"name", "kind", "fingerprint", "tools"}
+
+
+def test_record_of_a_shape_tells_which_tools_nobody_declared() -> None:
+    shape = inspected(agent(tools=[file_issue, read_page]), read_page=ToolKind.READ_ONLY)
+    assert undeclared_tools(shape.to_json()) == ("file_issue",)
+    assert (
+        undeclared_tools({"name": "docs", "kind": "llm", "fingerprint": "0"}) == undeclared_tools(None) == ()
+    )
 
 
 def test_app_is_made_resumable_without_touching_it() -> None:

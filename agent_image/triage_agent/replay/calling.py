@@ -64,7 +64,8 @@ class CallingPlugin(BasePlugin):
         self._trouble.check()
         if isinstance(tool_context.node, _ToolNode):
             # A workflow's node has no model that called it: ADK would give each of its runs an id at random.
-            place = f"{tool_context.invocation_id} {tool_context.node_path}"
+            # So would it to each run of an agent that runs as a tool: the call of that one tells them apart.
+            place = f"{INSIDE_CALL.get() or tool_context.invocation_id} {tool_context.node_path}"
             tool_context.function_call_id = call_id(place, 0, brought=False)
         key = _key_of(tool, tool_context)
         if key is None:

@@ -13,24 +13,10 @@ from google.adk.workflow import START, Workflow
 from google.adk.workflow._tool_node import _ToolNode
 
 from support.stage import Reply, ScriptedLlm, Stage, an_app, by_turn, call, results, say
-from triage_agent.shapes import Shape
-from triage_contract.states import Outcome
-from triage_contract.verdict import Root, RootKind
+from triage_contract.states import InDoubt, Outcome
 
 # AgentTool itself does what ADK warns of.
 pytestmark = pytest.mark.filterwarnings("ignore:The `plugins` argument is deprecated:DeprecationWarning")
-
-
-@pytest.fixture(autouse=True)
-def _any_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    """These are about what the plugins do, not about which agents are accepted."""
-
-    def accept(app: App, _declared: object) -> Shape:
-        assert app.root_agent is not None
-        kind = RootKind.WORKFLOW if isinstance(app.root_agent, Workflow) else RootKind.LLM
-        return Shape(root=Root(name=app.root_agent.name, kind=kind), fingerprint="0" * 16)
-
-    monkeypatch.setattr("triage_agent.attempt.working.inspect_shape", accept)
 
 
 class Effect:
@@ -106,6 +92,57 @@ async def test_agents_that_run_side_by_side_get_their_own_answers(stage: Stage) 
     assert (await stage.attempt(app)).outcome is Outcome.FINISHED
     assert len(set(effect.ids)) == 3
     assert results(outer.asked[-1]) == [{"result": "done a"}, {"result": "done b"}, {"result": "done b"}]
+
+
+async def test_a_call_inside_an_agent_that_runs_as_a_tool_is_in_doubt_by_its_own_name(stage: Stage) -> None:
+    effect = Effect(stuck_at=1)
+    _, tool = helper(effect)
+    app = an_app(ScriptedLlm(script=by_turn(call("helper", request="a"), say("Done."))), [tool])
+    await stage.lose(app, effect.stuck)
+    stage.in_doubt = InDoubt.PARK
+    ending = await stage.attempt(app)
+    assert (ending.outcome, ending.message) == (
+        Outcome.IN_DOUBT,
+        "Begun, and not known to have happened: do.",
+    )
+    assert len(effect.ids) == 1
+
+
+async def test_an_agent_that_keeps_its_calls_to_itself_is_in_doubt_as_a_whole(stage: Stage) -> None:
+    effect = Effect(stuck_at=1)
+    model = ScriptedLlm(script=inner_script)
+    agent = LlmAgent(name="helper", description="d", model=model, tools=[effect.do])
+    outer = ScriptedLlm(script=by_turn(call("helper", request="a"), say("Done.")))
+    app = an_app(outer, [AgentTool(agent, include_plugins=False)])
+    await stage.lose(app, effect.stuck)
+    stage.in_doubt = InDoubt.PARK
+    ending = await stage.attempt(app)
+    assert ending.message == "Begun, and not known to have happened: helper."
+
+
+async def test_a_node_inside_an_agent_that_runs_as_a_tool_keeps_its_id(stage: Stage) -> None:
+    """Its invocation is another one at each attempt, and the same call twice are two calls."""
+    effect = Effect(stuck_at=2)
+
+    def prepare() -> dict[str, str]:
+        return {"what": "a"}
+
+    prepare.triage_kind = "ReadOnly"  # type: ignore[attr-defined]
+    flow = Workflow(
+        name="flow",
+        description="d",
+        edges=[(START, prepare), (prepare, _ToolNode(tool=FunctionTool(effect.do)))],
+    )
+    inner = ScriptedLlm(script=by_turn(call("flow"), say("Done.")))
+    tool = AgentTool(LlmAgent(name="helper", description="d", model=inner, tools=[flow]))
+    outer = ScriptedLlm(
+        script=by_turn(call("helper", request="a"), call("helper", request="a"), say("Done."))
+    )
+    app = an_app(outer, [tool])
+    await stage.lose(app, effect.stuck)
+    assert (await stage.attempt(app)).outcome is Outcome.FINISHED
+    assert len(effect.ids) == 3
+    assert effect.ids[1] == effect.ids[2] != effect.ids[0]
 
 
 async def test_a_hand_off_lets_an_agent_that_runs_as_a_tool_finish(stage: Stage) -> None:
