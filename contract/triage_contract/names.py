@@ -78,7 +78,11 @@ class DocsEnv(StrEnum):
     DB = "DOCS_DB"
     """Session database by hand: ``postgresql://…`` or ``sqlite:///FILE``."""
     TRACKER = "DOCS_TRACKER"
-    """``postgres`` (in the session database) or ``file:PATH``."""
+    """``postgres`` (in the session database), ``file:PATH`` or ``github:OWNER/NAME``."""
+    GITHUB_TOKEN = "DOCS_GITHUB_TOKEN"
+    """Token that may read and write the issues of ``github:OWNER/NAME``. A secret."""
+    GITHUB_URL = "DOCS_GITHUB_URL"
+    """URL of GitHub's REST API; unset: ``https://api.github.com``."""
     PATH = "DOCS_PATH"
     """Folder of Markdown pages; unset: the four pages that come with the package."""
 

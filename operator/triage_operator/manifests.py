@@ -185,8 +185,16 @@ def _model_env(model: Model) -> list[Json]:
 
 
 def _tracker_env(tracker: Tracker | None) -> list[Json]:
-    file = None if tracker is None else tracker.file
-    return [_value(DocsEnv.TRACKER, "postgres" if file is None else f"file:{file.path}")]
+    if tracker is not None and tracker.file is not None:
+        return [_value(DocsEnv.TRACKER, f"file:{tracker.file.path}")]
+    if tracker is None or tracker.github is None:
+        return [_value(DocsEnv.TRACKER, "postgres")]
+    github = tracker.github
+    env = [
+        _value(DocsEnv.TRACKER, f"github:{github.repository}"),
+        _secret(DocsEnv.GITHUB_TOKEN, github.token_secret_ref),
+    ]
+    return env if github.base_url is None else [*env, _value(DocsEnv.GITHUB_URL, github.base_url)]
 
 
 def _docs_volumes(docs: Docs) -> list[Json]:

@@ -161,6 +161,16 @@ def test_file_tracker() -> None:
     assert _env(_pod(agent))["DOCS_TRACKER"] == "file:/issues/all.json"
 
 
+def test_github_tracker() -> None:
+    github = {"repository": "acme/docs", "tokenSecretRef": {"name": "github", "key": "token"}}
+    there = _env(_pod(a_triage_agent(tracker={"github": github})))
+    elsewhere = {**github, "baseUrl": "https://github.example/api/v3"}
+
+    assert (there["DOCS_TRACKER"], there["DOCS_GITHUB_TOKEN"]) == ("github:acme/docs", "github/token")
+    assert "DOCS_GITHUB_URL" not in there
+    assert _env(_pod(a_triage_agent(tracker={"github": elsewhere})))["DOCS_GITHUB_URL"] == elsewhere["baseUrl"]
+
+
 def test_pages_from_a_config_map() -> None:
     pod = _pod(a_triage_agent(docs={"configMapRef": {"name": "pages"}}))
 

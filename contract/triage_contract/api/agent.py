@@ -76,6 +76,37 @@ class FileTracker(ApiModel):
     that all pods of the agent share."""
 
 
+class GitHubTracker(ApiModel):
+    """Issues of a repository on GitHub, or on a GitHub Enterprise Server.
+
+    Each issue ends in an HTML comment with a digest of its call's key, by which it is found again after a loss.
+    """
+
+    repository: Annotated[
+        str,
+        Field(max_length=140),
+        matching(
+            r"^[A-Za-z0-9_-]+/[A-Za-z0-9._-]*[A-Za-z0-9_-][A-Za-z0-9._-]*$",
+            "repository must be owner/name, such as acme/docs",
+        ),
+    ]
+    """The repository, as `owner/name`."""
+    token_secret_ref: SecretKeyRef
+    """Where a token is that may read and write the repository's issues."""
+    base_url: (
+        Annotated[
+            str,
+            Field(max_length=2048),
+            matching(
+                r"^(https://[^\s/?#@]+|http://(localhost|127\.0\.0\.1|\[::1\])(:[0-9]+)?)(/[^\s?#]*)?$",
+                "baseUrl must be an https URL without user, password and query; http only to the pod itself",
+            ),
+        ]
+        | None
+    ) = None
+    """URL of the REST API, such as `https://github.example/api/v3`. Absent: `https://api.github.com`."""
+
+
 class Tracker(ApiModel):
     """Where the docs-triage agent files issues."""
 
@@ -83,6 +114,8 @@ class Tracker(ApiModel):
     """In the database itself."""
     file: FileTracker | None = None
     """In a file."""
+    github: GitHubTracker | None = None
+    """On GitHub."""
 
 
 class ConfigMapRef(ApiModel):

@@ -131,10 +131,10 @@ def test_a_bad_run_is_refused_in_one_line_with_the_field(spec: dict[str, object]
         ({"image": None}, "spec.image: Input should be a valid string"),
         ({"database": None}, "spec.database: Input should be an object"),
         ({"app": "agent.py"}, "spec.app: app must be module:attribute"),
-        ({"tracker": {}}, "spec.tracker: set exactly one of postgres, file"),
+        ({"tracker": {}}, "spec.tracker: set exactly one of postgres, file, github"),
         (
             {"tracker": {"postgres": {}, "file": {"path": "/f"}}},
-            "spec.tracker: set exactly one of postgres, file",
+            "spec.tracker: set exactly one of postgres, file, github",
         ),
         ({"docs": {"path": "pages"}}, "spec.docs.path: the path must be absolute"),
         ({"tools": {"f": "Sometimes"}}, "spec.tools.f: Input should be 'ReadOnly', 'Idempotent'"),
