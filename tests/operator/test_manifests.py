@@ -168,7 +168,9 @@ def test_github_tracker() -> None:
 
     assert (there["DOCS_TRACKER"], there["DOCS_GITHUB_TOKEN"]) == ("github:acme/docs", "github/token")
     assert "DOCS_GITHUB_URL" not in there
-    assert _env(_pod(a_triage_agent(tracker={"github": elsewhere})))["DOCS_GITHUB_URL"] == elsewhere["baseUrl"]
+    assert (
+        _env(_pod(a_triage_agent(tracker={"github": elsewhere})))["DOCS_GITHUB_URL"] == elsewhere["baseUrl"]
+    )
 
 
 def test_pages_from_a_config_map() -> None:
