@@ -14,6 +14,12 @@ class ConfigurationError(AgentError):
 class TrackerError(AgentError):
     """The tracker refused, and filed nothing."""
 
+    triage_not_performed = True
+
+
+class UnansweredError(AgentError):
+    """The tracker did not tell whether the issue is filed, by this call or by one before it of the same key."""
+
 
 class PageError(AgentError):
     """A page is not there, or is none that can be read. The message is for the model."""
@@ -25,6 +31,10 @@ class ReplayError(AgentError):
 
 class ToolFailedError(AgentError):
     """A tool with effects raised: whether they happened is not known, so the call stays begun."""
+
+
+class InDoubtError(AgentError):
+    """A call may have had its effect, and nobody may repeat it: somebody has to find out."""
 
 
 class AppError(ConfigurationError):

@@ -20,6 +20,7 @@ from triage_agent.attempt.running import (
     stored_reply_keys,
 )
 from triage_agent.attempt.settings import AttemptSettings
+from triage_agent.current import CURRENT_ATTEMPT, CurrentAttempt
 from triage_agent.redacting import redacted
 from triage_agent.replay.gate import Gate
 from triage_agent.replay.plugins import replaying_plugins
@@ -70,6 +71,7 @@ async def work(
 
     ``load`` gives the user's app, and is called after the claim, so that what is wrong with it can be recorded.
     """
+    CURRENT_ATTEMPT.set(CurrentAttempt(serial=serial, token=settings.token))
     engine = open_engine(settings.database, application=f"triage-agent/{serial}", token=settings.token)
     work = _Work(
         settings=settings,

@@ -1,5 +1,5 @@
 """Where issues are filed: one small interface, and a module for each tracker."""
 
-from triage_agent.trackers.interface import Filed, Tracker
+from triage_agent.trackers.interface import Filed, ReconcilingTracker, Tracker
 
-__all__ = ["Filed", "Tracker"]
+__all__ = ["Filed", "ReconcilingTracker", "Tracker"]

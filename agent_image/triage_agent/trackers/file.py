@@ -10,7 +10,7 @@ from typing import Final
 from filelock import FileLock, Timeout
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from triage_agent.exceptions import TrackerError
+from triage_agent.exceptions import TrackerError, UnansweredError
 from triage_agent.trackers.interface import Filed
 from triage_contract.states import ToolKind
 
@@ -52,7 +52,9 @@ class FileTracker:
         self._path = path.resolve()
         self._lock_seconds = lock_seconds
 
-    async def file(self, key: str | None, title: str, body: str) -> Filed:
+    async def file(
+        self, key: str | None, title: str, body: str, *, asked_at: datetime | None = None
+    ) -> Filed:
         """See ``Tracker.file``."""
         return await asyncio.to_thread(self._file, key, title, body)
 
@@ -63,13 +65,13 @@ class FileTracker:
             with lock:
                 document = self._read()
                 filed = _add(document, key, title, body)
-                self._replace(document)
+                self._replace(document, is_needed=not filed.duplicate)
         except Timeout as error:
-            raise TrackerError(
+            raise UnansweredError(
                 f"{self._path}: another process held the lock for {self._lock_seconds:g} s"
             ) from error
         except OSError as error:
-            raise TrackerError(f"{self._path}: {error.strerror or type(error).__name__}") from error
+            raise UnansweredError(f"{self._path}: {_reason(error)}") from error
         return filed
 
     def _read(self) -> IssueFile:
@@ -85,7 +87,7 @@ class FileTracker:
                 f"{self._path} is not a file of issues, and is left alone: {reason}"
             ) from error
 
-    def _replace(self, document: IssueFile) -> None:
+    def _replace(self, document: IssueFile, *, is_needed: bool) -> None:
         # One name for all: what a killed process left of it is overwritten, under the lock, by the next.
         draft = self._path.with_name(f".{self._path.name}.draft")
         content = document.model_dump_json(indent=2).encode()
@@ -95,9 +97,12 @@ class FileTracker:
                 stream.flush()
                 os.fsync(stream.fileno())
             draft.replace(self._path)
-        except OSError:
+        except OSError as error:
             draft.unlink(missing_ok=True)
-            raise
+            if not is_needed:
+                return  # the issue is there; only the count of its duplicates is not
+            # The document was read under the lock, and the key is not in it.
+            raise TrackerError(f"{self._path}: {_reason(error)}; nothing was filed") from error
         # The issue is filed by now; only a loss of power could take that back.
         with suppress(OSError):
             _sync_folder(self._path.parent)
@@ -115,6 +120,10 @@ def _add(document: IssueFile, key: str | None, title: str, body: str) -> Filed:
         Issue(number=number, key=key, title=title, body=body, created_at=created_at, duplicates=0)
     )
     return Filed(number=number, duplicate=False)
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or type(error).__name__
 
 
 def _sync_folder(folder: Path) -> None:

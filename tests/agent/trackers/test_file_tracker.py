@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from triage_agent.exceptions import TrackerError
+from triage_agent.exceptions import TrackerError, UnansweredError
 from triage_agent.trackers.file import FileTracker
 
 FILE_ONE = """
@@ -92,11 +92,46 @@ async def test_a_write_that_fails_leaves_the_old_document(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", disk_full)
-        with pytest.raises(TrackerError, match=r"issues\.json: No space left on device$"):
+        with pytest.raises(TrackerError, match=r"issues\.json: No space left on device; nothing was filed$"):
             await tracker.file("run-1/call-2", "Title", "Body")
 
     assert path.read_bytes() == before
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["issues.json", "issues.json.lock"]
+
+
+async def test_a_duplicate_is_known_although_it_cannot_be_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "issues.json"
+    tracker = FileTracker(path)
+    await tracker.file("run-1/call-1", "Title", "Body")
+    before = path.read_bytes()
+
+    def read_only(descriptor: int) -> None:
+        raise OSError(30, "Read-only file system")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", read_only)
+        filed = await tracker.file("run-1/call-1", "Title", "Body")
+
+    assert (filed.number, filed.duplicate) == (1, True)
+    assert path.read_bytes() == before
+
+
+async def test_a_document_that_cannot_be_read_may_hold_the_issue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "issues.json"
+    tracker = FileTracker(path)
+    await tracker.file("run-1/call-1", "Title", "Body")
+
+    def broken(_path: Path) -> bytes:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "read_bytes", broken)
+        with pytest.raises(UnansweredError, match=r"issues\.json: Input/output error$"):
+            await tracker.file("run-1/call-1", "Title", "Body")
 
 
 @pytest.mark.parametrize(
@@ -123,7 +158,7 @@ async def test_a_file_that_is_not_ours_is_left_alone(tmp_path: Path, content: by
 
 
 async def test_a_folder_in_place_of_the_file(tmp_path: Path) -> None:
-    with pytest.raises(TrackerError, match="Is a directory"):
+    with pytest.raises(UnansweredError, match="Is a directory"):
         await FileTracker(tmp_path).file("run-1/call-1", "Title", "Body")
 
 
@@ -131,7 +166,7 @@ async def test_a_holder_that_never_ends_is_named(tmp_path: Path) -> None:
     path = tmp_path / "issues.json"
     with (
         FileLock(f"{path}.lock", preserve_lock_file=True),
-        pytest.raises(TrackerError, match=r"another process held the lock for 0\.05 s"),
+        pytest.raises(UnansweredError, match=r"another process held the lock for 0\.05 s"),
     ):
         await FileTracker(path, lock_seconds=0.05).file("run-1/call-1", "Title", "Body")
 
