@@ -84,6 +84,21 @@ def demo(output: Path, model: str | None) -> None:
     _run(show(gemini=_gemini(model), folder=output))
 
 
+@main.command()
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option(
+    "--port", type=click.IntRange(0, 65535), default=8080, show_default=True, help="0: any free one."
+)
+def model(host: str, port: int) -> None:
+    """Serve the scripted model alone, for agents in a cluster of their own, until Ctrl-C.
+
+    It answers the docs-triage agent's requests, and those whose report dictates the calls to make.
+    """
+    from triage_local.serving_model import serve_model
+
+    _run(serve_model(host=host, port=port))
+
+
 def _gemini(model: str | None) -> "Gemini | None":
     if model is None:
         return None

@@ -38,30 +38,32 @@ class AskedFor:
 
 
 class ScriptedModel:
-    """A model endpoint on the loopback address; point ``GOOGLE_GEMINI_BASE_URL`` at ``url``.
+    """A model endpoint; point ``GOOGLE_GEMINI_BASE_URL`` at ``url``.
 
     ``POST /v1beta/models/{model}:generateContent`` and ``:streamGenerateContent`` answer by the script.
     ``GET /requests`` lists what was asked, ``DELETE /requests`` forgets it. ``POST /faults`` takes a
     ``Fault``, ``DELETE /faults`` clears all, ``POST /release`` lets go what hangs.
     """
 
-    def __init__(self, script: Script | None = None, *, port: int = 0) -> None:
+    def __init__(self, script: Script | None = None, *, host: str = HOST, port: int = 0) -> None:
         """Prepare, and listen to nothing yet.
 
         Args:
             script: By default that of the docs-triage agent.
+            host: Address to listen on: the loopback address, unless it is in a pod of its own.
             port: TCP port; 0 takes a free one.
         """
         self.faults = Faults()
         self.requests: list[AskedFor] = []
         self._script = script or DocsTriageScript()
+        self._host = host
         self._port = port
         self._runner: web.AppRunner | None = None
 
     @property
     def url(self) -> str:
         """Base URL, once started."""
-        return f"http://{HOST}:{self._port}"
+        return f"http://{self._host}:{self._port}"
 
     def asked(self, report: str) -> list[AskedFor]:
         """The requests whose report contains these words, oldest first."""
@@ -90,7 +92,7 @@ class ScriptedModel:
             application, handler_cancellation=True, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS
         )
         await self._runner.setup()
-        await web.TCPSite(self._runner, HOST, self._port).start()
+        await web.TCPSite(self._runner, self._host, self._port).start()
         self._port = self._runner.addresses[0][1]
 
     async def close(self) -> None:
@@ -136,9 +138,9 @@ class ScriptedModel:
         try:
             body = await request.json()
             turn = parse_turn(request.match_info["model"], body)
+            reply = self._script(turn)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             return _refuse(HTTPStatus.BAD_REQUEST, f"Invalid request: {error!r}")
-        reply = self._script(turn)
         asked = AskedFor(
             report=turn.report,
             digest=_digest(turn.contents),
