@@ -42,6 +42,10 @@ generate: .venv/.synced-dev ## Write the generated files anew: CRDs and referenc
 bench: .venv/.synced-dev ## Measure recovery, the cost of fence and journals, and the operator with 1,000 runs
 	@$(RUN)/python -m benchmarks $(ARGS)
 
+.PHONY: images
+images: ## Build the images of operator and agent with Docker, and print their sizes
+	@hack/images/build
+
 .PHONY: clean
 clean: ## Remove everything that these targets made
 	rm -rf .venv .tools build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
