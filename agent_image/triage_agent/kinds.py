@@ -4,19 +4,27 @@ A tool declares itself with plain attributes, so that a user's own agent needs n
 
     def read_page(name: str) -> dict: ...
     read_page.triage_kind = "ReadOnly"
+
+An ``Idempotent`` tool gives the other side a key that is the same whenever its call runs again: ``effect_key``
+makes one. A ``Reconcile`` tool leaves that key outside, and its function looks for it there.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+import hashlib
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextvars import ContextVar
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Literal, TypeVar
+from urllib.parse import quote
 
 from google.adk.tools._node_tool import NodeTool
 from google.adk.tools.agent_tool import AgentTool, _SingleTurnAgentTool
 from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode, FunctionNode
 
 from triage_agent.exceptions import ConfigurationError
 from triage_agent.trees import function_of, kind_of_node, walk_all
+from triage_contract.names import EFFECT_KEY_PREFIX
 from triage_contract.states import ToolKind
 from triage_contract.verdict import RootKind
 
@@ -36,14 +44,24 @@ _AGENT_RUNS: Final = (AgentTool.run_async, _SingleTurnAgentTool.run_async)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-Outside = Mapping[str, Any] | bool | None
-"""What became of a call: its result; False: it did not happen, and will not; None: nobody knows."""
+Outside = Mapping[str, Any] | Literal[False] | None
+"""What became of a call: its result; False: nothing of it is there; None: nobody knows."""
 
 Reconcile = Callable[[Mapping[str, Any], str, datetime], Outside | Awaitable[Outside]]
-"""Asks the outside world about a call by its arguments, its key, and when it began."""
+"""Asks the outside world about a call by its arguments, its key, and when it began, with a time zone.
+
+The key is the one that the tool declared for it (``EffectKey``), else what ``effect_key`` gave the tool. It runs before
+the agent does, in a thread unless it is ``async``; an error that it raises means that nobody knows.
+"""
 
 EffectKey = Callable[[Mapping[str, Any]], str] | str
 """A key of an effect, or what makes one of a call's arguments: it holds in the session beyond the invocation."""
+
+EFFECT_SESSION: Final[ContextVar[str | None]] = ContextVar("triage_effect_session", default=None)
+"""Id of the session that is worked on. Set by the attempt; None: there is none, and a tool's own session counts."""
+
+_MAX_KEY_LENGTH: Final = 200
+"""Longer keys are digested: Postgres indexes nothing above about 2,700 bytes."""
 
 
 class NotPerformed(Exception):
@@ -85,6 +103,73 @@ def effect(*, key: EffectKey) -> Callable[[Function], Function]:
     return declare
 
 
+def effect_key(context: ToolContext) -> str:
+    """Give a text that is the same whenever a call runs again, and differs from that of any other call.
+
+    An agent that runs as a tool has a new session each time: the key names the one that it was called from.
+    """
+    session_id = EFFECT_SESSION.get() or context.session.id
+    return outside_key(session_id, context.function_call_id or "")
+
+
+def outside_key(session_id: str, function_call_id: str) -> str:
+    """Give the key under which the outside world knows a call of a session."""
+    return f"{quote(session_id, safe='')}/{function_call_id}"
+
+
+def declared_key(tool: BaseTool, args: Mapping[str, Any]) -> str | None:
+    """Give the key that a tool declares for the effect of a call; None: it declares none.
+
+    Raises:
+        ConfigurationError: what it declares gives no key.
+    """
+    declared = next(
+        (
+            it
+            for declarer in _declarers(tool)
+            if (it := getattr(declarer, EFFECT_KEY_ATTRIBUTE, None)) is not None
+        ),
+        None,
+    )
+    if declared is None:
+        return None
+    key = declared(args) if callable(declared) else declared
+    if not isinstance(key, str) or not key:
+        raise ConfigurationError(f"tool {tool.name!r}: {EFFECT_KEY_ATTRIBUTE} gives {key!r}, not a text")
+    return key
+
+
+def journal_key(tool_name: str, key: str) -> str:
+    """Give the journal's key of an effect that has one of its own."""
+    is_plain = len(key) <= _MAX_KEY_LENGTH and key.isprintable()
+    kept = key if is_plain else hashlib.sha256(key.encode(errors="backslashreplace")).hexdigest()
+    return f"{EFFECT_KEY_PREFIX}{tool_name}:{kept}"
+
+
+def reconcile_of(tool: BaseTool) -> Reconcile | None:
+    """Give the function that finds out what became of a tool's calls; None: it has none."""
+    return next(
+        (
+            it
+            for declarer in _declarers(tool)
+            if (it := getattr(declarer, RECONCILE_ATTRIBUTE, None)) is not None
+        ),
+        None,
+    )
+
+
+def is_not_performed(error: BaseException) -> bool:
+    """Whether an error, or one that it was raised from, says that nothing happened."""
+    seen: set[int] = set()
+    one: BaseException | None = error
+    while one is not None and id(one) not in seen:
+        if getattr(one, NOT_PERFORMED_ATTRIBUTE, None) is True:
+            return True
+        seen.add(id(one))
+        one = one.__cause__
+    return False
+
+
 def kind_of(tool: BaseTool, declared: Mapping[str, ToolKind]) -> ToolKind:
     """Return the kind of a tool.
 
@@ -99,15 +184,20 @@ def kind_of(tool: BaseTool, declared: Mapping[str, ToolKind]) -> ToolKind:
         declared: the kinds by tool name from the TriageAgent.
 
     Raises:
-        ConfigurationError: the code declares something that is no kind.
+        ConfigurationError: the code declares something that is no kind, or ``Reconcile`` without a function for it.
     """
-    if tool.name in declared:
-        return declared[tool.name]
-    for declarer in (tool, getattr(tool, "func", None), function_of(getattr(tool, "node", None))):
-        kind = attributed_kind(tool.name, declarer)
-        if kind is not None:
-            return kind
-    return ToolKind.IDEMPOTENT if _is_container(tool, declared) else _annotated_kind(tool)
+    kinds = (attributed_kind(tool.name, declarer) for declarer in _declarers(tool))
+    kind = declared.get(tool.name) or next((kind for kind in kinds if kind is not None), None)
+    if kind is ToolKind.RECONCILE and reconcile_of(tool) is None:
+        raise ConfigurationError(
+            f"tool {tool.name!r} is {kind}, but has no function to ask: {RECONCILE_ATTRIBUTE} is not set"
+        )
+    return kind or (ToolKind.IDEMPOTENT if _is_container(tool, declared) else _annotated_kind(tool))
+
+
+def _declarers(tool: BaseTool) -> Iterator[object]:
+    """Give what can carry a tool's attributes, the strongest first."""
+    yield from (tool, getattr(tool, "func", None), function_of(getattr(tool, "node", None)))
 
 
 def attributed_kind(name: str, declarer: object) -> ToolKind | None:

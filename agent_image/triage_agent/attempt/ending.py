@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from triage_agent.exceptions import ConfigurationError
+from triage_agent.exceptions import ConfigurationError, InDoubtError
 from triage_agent.models.errors import ModelFailure
 from triage_contract.exceptions import (
     AlreadyClaimedError,
@@ -71,5 +71,7 @@ class Ending:
                 return cls(exit_code=ExitCode.DATABASE_UNREACHABLE, outcome=None, message=str(error))
             case SchemaError() | ConfigurationError():
                 return cls.of(Outcome.BAD_CONFIGURATION, str(error))
+            case InDoubtError():
+                return cls.of(Outcome.IN_DOUBT, str(error))
             case _:
                 return cls.of(Outcome.FAILED, str(error))

@@ -157,6 +157,7 @@ class _Work:
             declared=self.settings.tools,
             gate=self.interruptions.gate,
             trouble=self.trouble,
+            in_doubt=self.settings.in_doubt,
         )
         async for event in run_events(app, service, run.session, run.invocation_id, plugins):
             self.on_event(event)

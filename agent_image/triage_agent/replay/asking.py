@@ -55,7 +55,7 @@ class AskingPlugin(BasePlugin):
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
-        self._trouble.check()
+        await self._trouble.halt()
         end = await self._gate.enter_question()
         actions = callback_context.actions
         slot = self._replies.ask(
@@ -85,7 +85,7 @@ class AskingPlugin(BasePlugin):
         asked = self._asked.get(id(callback_context.actions))
         if asked is None or asked.end is None or llm_response.partial:
             return None
-        self._trouble.check()
+        await self._trouble.halt()
         try:
             # An empty or blocked reply is no answer: the next attempt asks again.
             if has_meaningful_content(llm_response):
@@ -98,7 +98,7 @@ class AskingPlugin(BasePlugin):
     async def on_model_error_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest, error: Exception
     ) -> LlmResponse | None:
-        self._trouble.check()
+        await self._trouble.halt()
         self._trouble.note_model(error)
         asked = self._asked.get(id(callback_context.actions))
         if asked is not None:

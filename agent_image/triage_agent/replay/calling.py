@@ -1,9 +1,10 @@
 """The ADK plugin behind which a tool call is journaled: one that has a result is answered, and not run again."""
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.agents.llm_agent import LlmAgent
@@ -16,8 +17,8 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow._tool_node import _ToolNode
 from typing_extensions import override
 
-from triage_agent.exceptions import AgentError, ToolFailedError
-from triage_agent.kinds import kind_of
+from triage_agent.exceptions import AgentError, InDoubtError, ToolFailedError
+from triage_agent.kinds import declared_key, is_not_performed, journal_key, kind_of
 from triage_agent.redacting import redacted
 from triage_agent.replay.dangling import call_event, call_key, is_behind_a_call
 from triage_agent.replay.gate import INSIDE_CALL, Gate
@@ -28,7 +29,8 @@ from triage_agent.replay.sanitising import storable
 from triage_agent.replay.trouble import Trouble
 from triage_contract.exceptions import DatabaseError
 from triage_contract.names import REPLAYED_METADATA
-from triage_contract.states import CallState, ToolKind
+from triage_contract.states import CallState, InDoubt, ToolKind
+from triage_contract.verdict.doubts import RUN_AGAIN
 
 CONTROL_TOOLS: Final = frozenset({"transfer_to_agent", "exit_loop", "finish_task", "set_model_response"})
 """ADK's own tools: what they do is in their event actions, and ADK does it again from the events alone."""
@@ -36,10 +38,16 @@ CONTROL_TOOLS: Final = frozenset({"transfer_to_agent", "exit_loop", "finish_task
 
 @dataclass(slots=True, kw_only=True)
 class _Begun:
-    """A call under way, inside the call ``outer``. ``raised``: what becomes its result is the tool's error."""
+    """A call under way. ``raised``: what becomes its result is the tool's error.
 
+    ``outer`` is the key of the call that it is inside of; empty: of none. ``leave`` lets others go on.
+    """
+
+    context: ToolContext
+    key: str
+    kind: ToolKind
     outer: str
-    end: Callable[[], None]
+    leave: Callable[[], None]
     raised: bool = False
 
 
@@ -47,49 +55,65 @@ class CallingPlugin(BasePlugin):
     """Stands before and behind every tool call of a run, and sees each event before it is stored."""
 
     def __init__(
-        self, *, journal: Journal, declared: Mapping[str, ToolKind], gate: Gate, trouble: Trouble
+        self,
+        *,
+        journal: Journal,
+        declared: Mapping[str, ToolKind],
+        in_doubt: InDoubt,
+        gate: Gate,
+        trouble: Trouble,
     ) -> None:
         super().__init__(name="triage_calling")
         self._journal = journal
         self._declared = declared
+        self._in_doubt = in_doubt
         self._gate = gate
         self._trouble = trouble
-        self._begun: dict[str, _Begun] = {}
+        self._begun: dict[int, _Begun] = {}
+        self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._replayed: set[str] = set()
 
     @override
     async def before_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext
     ) -> dict[str, Any] | None:
-        self._trouble.check()
+        await self._trouble.halt()
         if isinstance(tool_context.node, _ToolNode):
             # A workflow's node has no model that called it: ADK would give each of its runs an id at random.
             # So would it to each run of an agent that runs as a tool: the call of that one tells them apart.
             place = f"{INSIDE_CALL.get() or tool_context.invocation_id} {tool_context.node_path}"
             tool_context.function_call_id = call_id(place, 0, brought=False)
-        key = _key_of(tool, tool_context)
-        if key is None:
+        if _is_left_to_adk(tool, tool_context):
             return None
-        end = await self._gate.enter_call()
-        self._begun[key] = _Begun(outer=INSIDE_CALL.get(), end=end)
+        leave_gate = await self._gate.enter_call()
         try:
             kind = kind_of(tool, self._declared)
+            key = _key_of(tool, tool_args, tool_context)
+            leave = await self._enter(key, leave_gate)
+            self._begun[id(tool_context)] = _Begun(
+                context=tool_context, key=key, kind=kind, outer=INSIDE_CALL.get(), leave=leave
+            )
+            await self._trouble.halt()
+            self._trouble.begin(key, outer=INSIDE_CALL.get())
             answer = await self._journal.begin_call(
                 key,
                 tool=tool.name,
                 kind=kind,
                 args=storable(tool_args),
                 function_call_id=tool_context.function_call_id or key,
-                may_repeat=True,
+                may_repeat=kind in RUN_AGAIN
+                or (kind is ToolKind.UNDECLARED and self._in_doubt is InDoubt.RETRY),
             )
         except (DatabaseError, AgentError) as error:
-            self._trouble.note(error)
-            raise
+            await self._stop(error, tool_context)
+        if answer.is_in_doubt:
+            doubt = f"tool {tool.name!r}: call {key} began before, and may have happened"
+            await self._stop(InDoubtError(doubt), tool_context)
         if answer.is_begun:
             INSIDE_CALL.set(key)
             return None
-        self._settle(key)
-        self._replayed.add(key)
+        self._end(tool_context)
+        self._replayed.add(tool_context.function_call_id or key)
         _restore(tool_context, answer.actions or {})
         return unpacked(answer.result or {})
 
@@ -97,52 +121,54 @@ class CallingPlugin(BasePlugin):
     async def after_tool_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, result: Any
     ) -> dict[str, Any] | None:
-        self._trouble.check()
-        key = _key_of(tool, tool_context)
-        if key is None or key not in self._begun:
+        begun = self._begun.get(id(tool_context))
+        if begun is None or not self._trouble.is_running(begun.key):
+            await self._trouble.halt()
             return None
         actions = tool_context.actions
         kept = packed(result, is_deferred=tool.is_long_running)
         try:
             await self._journal.end_call(
-                key,
-                state=_state(actions, raised=self._begun[key].raised),
+                begun.key,
+                state=_state(actions, raised=begun.raised),
                 result=storable(kept),
                 actions=storable(actions.model_dump(exclude_defaults=True)),
                 is_duplicate=kept.get("duplicate_request") is True,
             )
         except DatabaseError as error:
-            self._trouble.note(error)
-            raise
-        self._settle(key)
+            await self._stop(error, tool_context)
+        self._end(tool_context)
         return None
 
     @override
     async def on_tool_error_callback(
         self, *, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> dict[str, Any] | None:
-        if isinstance(error, asyncio.CancelledError):
-            return None  # it stays begun: it may have had its effect
-        self._trouble.check()
-        key = _key_of(tool, tool_context)
-        begun = self._begun.get(key) if key is not None else None
-        if begun is None or begun.raised:
-            return None
+        begun = self._begun.get(id(tool_context))
+        if begun is None or begun.raised or isinstance(error, asyncio.CancelledError):
+            return None  # a cancelled one stays begun: it may have had its effect
         begun.raised = True
-        answer = await self._answer_of_others(tool, tool_args, tool_context, error)
-        if answer is not None:
-            return answer
-        description = f"{type(error).__name__}: {redacted(str(error))}"
-        if kind_of(tool, self._declared) is ToolKind.READ_ONLY:
-            return {"error": storable(description)}
-        failed = ToolFailedError(f"tool {tool.name!r} raised {description}")
-        self._trouble.note(error if isinstance(error, DatabaseError) else failed)
+        if not self._trouble.is_behind(error):
+            answer = await self._answer_of_others(tool, tool_args, tool_context, error)
+            if answer is not None:
+                return answer
+            description = storable(f"{type(error).__name__}: {redacted(str(error))}")
+            if begun.kind is ToolKind.READ_ONLY or is_not_performed(error):
+                return {"error": description}
+            self._trouble.note(
+                error if isinstance(error, DatabaseError) else await self._doubt(tool, begun, description)
+            )
+        _leave(begun)
+        await self._trouble.calm()
         return None
 
     @override
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
         if self._trouble.error is not None or is_behind_a_call(
-            event, invocation_context.session, invocation_context.invocation_id, self._begun.keys()
+            event,
+            invocation_context.session,
+            invocation_context.invocation_id,
+            {begun.context.function_call_id for begun in self._begun.values()},
         ):
             # ADK takes a call for lost once anything follows it, and does not store what is partial.
             return event.model_copy(update={"partial": True})
@@ -172,18 +198,69 @@ class CallingPlugin(BasePlugin):
             tool=tool, tool_args=tool_args, tool_context=tool_context, error=error
         )
 
-    def _settle(self, key: str) -> None:
-        begun = self._begun.pop(key)
-        INSIDE_CALL.set(begun.outer)
-        begun.end()
+    async def _doubt(self, tool: BaseTool, begun: _Begun, description: str) -> DatabaseError | AgentError:
+        """Journal that a tool raised and may have done something; gives the error that ends the attempt."""
+        try:
+            await self._journal.doubt_call(begun.key, description)
+        except DatabaseError as error:
+            return error
+        if begun.kind is ToolKind.UNDECLARED and self._in_doubt is InDoubt.PARK:
+            return InDoubtError(f"tool {tool.name!r} raised {description}; it may have had its effect before")
+        return ToolFailedError(f"tool {tool.name!r} raised {description}")
+
+    async def _enter(self, key: str, leave_gate: Callable[[], None]) -> Callable[[], None]:
+        """Begin with a call. Two at once may ask for one effect: the second gets what becomes of the first."""
+        lock = self._locks[key]
+        await lock.acquire()
+        holds = [lock]
+
+        def leave(_task: object = None) -> None:
+            leave_gate()
+            if holds:
+                self._trouble.end(key)
+                holds.pop().release()
+
+        task = asyncio.current_task()
+        assert task is not None
+        task.add_done_callback(leave)
+        return leave
+
+    async def _stop(self, error: DatabaseError | AgentError, context: ToolContext) -> NoReturn:
+        self._trouble.note(error)
+        if (begun := self._begun.get(id(context))) is not None:
+            _leave(begun)
+        await self._trouble.halt()
+        raise error
+
+    def _end(self, context: ToolContext) -> None:
+        _leave(self._begun.pop(id(context)))
 
 
-def _key_of(tool: BaseTool, context: ToolContext) -> str | None:
-    """Give the key under which a call is journaled; None: it is left to ADK."""
-    name = context.function_call_id
+def _leave(begun: _Begun) -> None:
+    INSIDE_CALL.set(begun.outer)
+    begun.leave()
+
+
+def _is_left_to_adk(tool: BaseTool, context: ToolContext) -> bool:
     # ADK makes a plain `BaseTool` up for a name that the agent does not have, and drives a task agent by its events.
-    if not name or tool.name in CONTROL_TOOLS or type(tool) is BaseTool or tool._defers_response:
-        return None
+    return (
+        not context.function_call_id
+        or tool.name in CONTROL_TOOLS
+        or type(tool) is BaseTool
+        or tool._defers_response
+    )
+
+
+def _key_of(tool: BaseTool, args: Mapping[str, Any], context: ToolContext) -> str:
+    """Give the key under which a call is journaled.
+
+    Raises:
+        ConfigurationError: the tool declares a key that is none.
+    """
+    declared = declared_key(tool, args)
+    if declared is not None:
+        return journal_key(tool.name, declared)
+    name = context.function_call_id or ""
     event = call_event(context.session, context.invocation_id, name)
     return name if event is None else call_key(name, event)
 

@@ -27,17 +27,19 @@ def call_key(call_id: str, event: Event) -> str:
     return call_id if is_our_call_id(call_id) else f"{call_id}@{event.id}"
 
 
-def is_behind_a_call(event: Event, session: Session, invocation_id: str, begun: Collection[str]) -> bool:
+def is_behind_a_call(
+    event: Event, session: Session, invocation_id: str, begun: Collection[str | None]
+) -> bool:
     """Whether an event would hide a call without an answer from a resume.
 
-    ``begun`` are the keys of the calls under way in this process.
+    ``begun`` are the ids of the calls under way in this process.
     """
     if event.partial or event.author == "user":
         return False
     answered = {response.id for response in event.get_function_responses() if response.id}
     if answered:
         calls = next((it for id_ in answered if (it := call_event(session, invocation_id, id_))), None)
-        return calls is not None and any(call_key(id_, calls) in begun for id_ in _ids(calls) - answered)
+        return calls is not None and any(id_ in begun for id_ in _ids(calls) - answered)
     if event.content is not None or event.output is not None:
         return False
     if event.error_code is not None:
