@@ -21,6 +21,10 @@ class UnansweredError(AgentError):
     """The tracker did not tell whether the issue is filed, by this call or by one before it of the same key."""
 
 
+class UnservedError(AgentError):
+    """A service refused a request, or could not be reached: the request has done nothing."""
+
+
 class PageError(AgentError):
     """A page is not there, or is none that can be read. The message is for the model."""
 

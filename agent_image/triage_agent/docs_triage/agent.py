@@ -51,7 +51,13 @@ def build_app(
     """
     tools = DocsTools(
         folder=PageFolder(settings.pages),
-        tracker=open_tracker(settings.tracker, database=settings.database, run_id=settings.run_id),
+        tracker=open_tracker(
+            settings.tracker,
+            database=settings.database,
+            run_id=settings.run_id,
+            github_token=settings.github_token,
+            github_url=settings.github_url,
+        ),
         keyed=keyed,
         after_write=after_write,
     )

@@ -31,6 +31,9 @@ class DocsSettings:
     """None: whatever the provider's client finds."""
     pages: Path = samples.PAGES
     tracker: str
+    github_token: str | None = field(default=None, repr=False)
+    github_url: str | None = None
+    """None: the public GitHub."""
     database: DatabaseUrl | None = None
     """Where the sessions are; None: not in Postgres."""
     run_id: UUID | None = None
@@ -56,6 +59,9 @@ class DocsSettings:
             model_api_key=environment.get(DocsEnv.MODEL_API_KEY) or None,
             pages=Path(path) if path else samples.PAGES,
             tracker=environment.get(DocsEnv.TRACKER) or ("postgres" if database else DEFAULT_TRACKER_FILE),
+            # A file that became a Secret often ends in a newline.
+            github_token=environment.get(DocsEnv.GITHUB_TOKEN, "").strip() or None,
+            github_url=environment.get(DocsEnv.GITHUB_URL) or None,
             database=database,
             run_id=run,
         )

@@ -1,7 +1,8 @@
 """The tools of the docs-triage agent. Docstrings and results are written for the model."""
 
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, Literal
 from urllib.parse import quote
 
 from google.adk.tools.base_tool import BaseTool
@@ -10,12 +11,12 @@ from google.adk.tools.tool_context import ToolContext
 
 from triage_agent.docs_triage.folder import PageFolder
 from triage_agent.exceptions import PageError
-from triage_agent.kinds import KIND_ATTRIBUTE, read_only
-from triage_agent.trackers import Tracker
+from triage_agent.kinds import KIND_ATTRIBUTE, RECONCILE_ATTRIBUTE, read_only
+from triage_agent.trackers import ReconcilingTracker, Tracker
 
 TITLE_CHARACTERS: Final = 256
-BODY_CHARACTERS: Final = 65_536
-"""As GitHub limits them."""
+BODY_CHARACTERS: Final = 65_000
+"""GitHub takes 256 and 65,536; some of the body is the tracker's."""
 
 Result = dict[str, Any]
 
@@ -45,6 +46,8 @@ class DocsTools:
         """Return the tools; what repeating ``file_issue`` does is up to the tracker."""
         filing = FunctionTool(self.file_issue)
         setattr(filing, KIND_ATTRIBUTE, self._tracker.kind)
+        if isinstance(self._tracker, ReconcilingTracker):
+            setattr(filing, RECONCILE_ATTRIBUTE, _reconciling(self._tracker))
         return [FunctionTool(self.list_pages), FunctionTool(self.read_page), filing]
 
     @read_only
@@ -80,9 +83,30 @@ class DocsTools:
             return {"error": f"{problem}: nothing was filed"}
         # Quoted, a session id has no slash: no other session and call make the same key.
         key = f"{quote(tool_context.session.id, safe='')}/{call_id}" if self._keyed else None
-        filed = await self._tracker.file(key, " ".join(title.split()), body.strip())
+        filed = await self._tracker.file(
+            key, " ".join(title.split()), body.strip(), asked_at=_asked_at(tool_context)
+        )
         self._after_write()
         return {"number": filed.number, **({"duplicate_request": True} if filed.duplicate else {})}
+
+
+def _reconciling(tracker: ReconcilingTracker) -> Callable[..., Any]:
+    async def reconcile(_args: Mapping[str, Any], key: str, begun_at: datetime) -> Result | Literal[False]:
+        number = await tracker.seek(key, begun_at=begun_at)
+        return False if number is None else {"number": number}
+
+    return reconcile
+
+
+def _asked_at(context: ToolContext) -> datetime | None:
+    """Say when the model first made this call; None: no event of the session holds it."""
+    times = (
+        event.timestamp
+        for event in context.session.events
+        if any(call.id == context.function_call_id for call in event.get_function_calls())
+    )
+    first = min(times, default=None)
+    return None if first is None else datetime.fromtimestamp(first, UTC)
 
 
 def _problem(field: str, value: object, limit: int) -> str | None:

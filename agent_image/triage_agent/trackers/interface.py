@@ -55,5 +55,5 @@ class ReconcilingTracker(Tracker, Protocol):
             begun_at: when the call was begun, by whatever clock.
 
         Raises:
-            TrackerError: nobody knows; the tracker did not tell.
+            AgentError: nobody knows; the tracker did not tell.
         """

@@ -24,7 +24,7 @@ async def test_a_file_in_the_current_folder(tmp_path: Path, monkeypatch: pytest.
 @pytest.mark.parametrize(
     ("setting", "message"),
     [
-        ("", r"DOCS_TRACKER is '': expected 'postgres' or 'file:PATH'"),
+        ("", r"DOCS_TRACKER is '': expected 'postgres', 'file:PATH' or 'github:OWNER/NAME'"),
         ("jira", r"DOCS_TRACKER is 'jira': expected"),
         ("file:", r"DOCS_TRACKER is 'file:': expected"),
         ("issues.json", r"DOCS_TRACKER is 'issues\.json': expected"),

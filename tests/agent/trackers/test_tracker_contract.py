@@ -1,11 +1,14 @@
 """What every tracker promises."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from triage_agent.trackers import Filed, Tracker
+from support.github import REPOSITORY, TOKEN, github
+from triage_agent.trackers import Filed, ReconcilingTracker, Tracker
 from triage_agent.trackers.opening import open_tracker
 from triage_contract.database.migrating import migrate
 from triage_contract.database.url import DatabaseUrl
@@ -13,18 +16,29 @@ from triage_contract.states import ToolKind
 from triage_local.postgres import PostgresServer
 
 
-@pytest.fixture(params=["file", "postgres"])
-async def tracker(request: pytest.FixtureRequest, tmp_path: Path) -> Tracker:
+@pytest.fixture(params=["file", "postgres", "github"])
+async def tracker(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Tracker]:
     if request.param == "file":
-        return open_tracker(f"file:{tmp_path / 'issues.json'}", database=None, run_id=None)
-    server: PostgresServer = request.getfixturevalue("postgres")
-    database = DatabaseUrl.parse(server.create_database())
-    await migrate(database)
-    return open_tracker("postgres", database=database, run_id=None)
+        yield open_tracker(f"file:{tmp_path / 'issues.json'}", database=None, run_id=None)
+    elif request.param == "postgres":
+        server: PostgresServer = request.getfixturevalue("postgres")
+        database = DatabaseUrl.parse(server.create_database())
+        await migrate(database)
+        yield open_tracker("postgres", database=database, run_id=None)
+    else:
+        async with github() as there:
+            yield open_tracker(
+                f"github:{REPOSITORY}",
+                database=None,
+                run_id=None,
+                github_token=TOKEN,
+                github_url=there.url,
+            )
 
 
-def test_declares_itself_idempotent(tracker: Tracker) -> None:
-    assert tracker.kind is ToolKind.IDEMPOTENT
+def test_declares_what_a_repeat_does(tracker: Tracker) -> None:
+    is_searched = isinstance(tracker, ReconcilingTracker)
+    assert tracker.kind is (ToolKind.RECONCILE if is_searched else ToolKind.IDEMPOTENT)
 
 
 async def test_each_key_has_one_issue(tracker: Tracker) -> None:
@@ -37,6 +51,15 @@ async def test_each_key_has_one_issue(tracker: Tracker) -> None:
     assert again == reworded == Filed(number=first.number, duplicate=True)
     assert not other.duplicate
     assert other.number > first.number
+
+
+async def test_a_repeat_is_known_by_its_key_alone(tracker: Tracker) -> None:
+    now = datetime.now(UTC)
+    first = await tracker.file("run-1/call-1", "Title", "Body", asked_at=now)
+    again = await tracker.file("run-1/call-1", "Title", "Body", asked_at=now - timedelta(hours=1))
+    once_more = await tracker.file("run-1/call-1", "Title", "Body", asked_at=now + timedelta(hours=1))
+
+    assert again == once_more == Filed(number=first.number, duplicate=True)
 
 
 async def test_no_key_always_files(tracker: Tracker) -> None:
