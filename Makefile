@@ -46,6 +46,10 @@ bench: .venv/.synced-dev ## Measure recovery, the cost of fence and journals, an
 images: ## Build the images of operator and agent with Docker, and print their sizes
 	@hack/images/build
 
+.PHONY: chaos
+chaos: .venv/.synced-dev ## Kill agents of every shape everywhere, and hold what became of it against a ledger of effects
+	@$(RUN)/python -m chaos $(ARGS)
+
 .PHONY: clean
 clean: ## Remove everything that these targets made
 	rm -rf .venv .tools build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

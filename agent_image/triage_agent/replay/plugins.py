@@ -1,4 +1,4 @@
-"""Both plugins of a run."""
+"""The plugins of a run."""
 
 from collections.abc import Mapping
 
@@ -6,6 +6,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 
 from triage_agent.replay.asking import AskingPlugin
 from triage_agent.replay.calling import CallingPlugin
+from triage_agent.replay.ended_steps import EndedStepsPlugin
 from triage_agent.replay.gate import Gate
 from triage_agent.replay.journal import Journal
 from triage_agent.replay.replies import ReplyBook
@@ -33,6 +34,7 @@ def replaying_plugins(
         in_doubt: what is done about an undeclared call that began and may have happened.
     """
     return (
+        EndedStepsPlugin(),
         AskingPlugin(journal=journal, replies=replies, gate=gate, trouble=trouble),
         CallingPlugin(journal=journal, declared=declared, in_doubt=in_doubt, gate=gate, trouble=trouble),
     )

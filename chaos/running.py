@@ -1,0 +1,91 @@
+"""All trials on one Postgres, a few at a time."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from rich.progress import Progress
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from chaos.planning import plan
+from chaos.trials import Outcome, Trial, carry_out, hold_against
+from triage_contract.database.engine import open_engine
+from triage_contract.database.migrating import migrate
+from triage_contract.database.url import DatabaseUrl
+from triage_local.postgres import PostgresServer
+
+AT_ONCE: Final = 3
+"""Trials that run at the same time: most of one is waiting for processes."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Site:
+    """Where trials run."""
+
+    engine: AsyncEngine
+    url: DatabaseUrl
+    folder: Path
+    places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    async def carry_out(self, trial: Trial, undisturbed: Outcome | None = None) -> Outcome:
+        """Carry a trial out when there is a place, and hold it against the undisturbed run."""
+        async with self.places:
+            outcome = await carry_out(trial, engine=self.engine, url=self.url, folder=self.folder)
+        if undisturbed is not None:
+            hold_against(trial, outcome, undisturbed)
+        return outcome
+
+
+@asynccontextmanager
+async def open_site() -> AsyncIterator[Site]:
+    """Start a Postgres of its own, with our schema."""
+    with TemporaryDirectory() as folder, PostgresServer(Path(folder)) as server:
+        url = DatabaseUrl.parse(server.create_database("chaos"))
+        await migrate(url)
+        engine = open_engine(url, application="chaos", pool_size=2 * AT_ONCE)
+        try:
+            yield Site(engine=engine, url=url, folder=Path(folder))
+        finally:
+            await engine.dispose()
+
+
+async def run_trials(
+    shapes: Collection[str], *, sample: float, cold: int, seed: int, progress: Progress
+) -> list[Trial]:
+    """Run every shape undisturbed, and then all its trials."""
+    chance = random.Random(seed)
+    async with open_site() as site:
+        return [
+            trial
+            for shape in shapes
+            for trial in await _run_shape(
+                site, shape, chance=chance, sample=sample, cold=cold, progress=progress
+            )
+        ]
+
+
+async def _run_shape(
+    site: Site, shape: str, *, chance: random.Random, sample: float, cold: int, progress: Progress
+) -> list[Trial]:
+    first = Trial(shape=shape)
+    undisturbed = await site.carry_out(first)
+    if first.problems:
+        return [first]
+    trials = [*plan(shape, undisturbed.steps, chance=chance, sample=sample)]
+    entries = undisturbed.asked + undisturbed.effects.total()
+    trials += [Trial(shape=shape, cold_kill_at=chance.randint(1, max(1, entries))) for _ in range(cold)]
+    task = progress.add_task(shape, total=len(trials))
+
+    async def carry_out_one(trial: Trial) -> None:
+        await site.carry_out(trial, undisturbed)
+        progress.advance(task)
+
+    async with asyncio.TaskGroup() as group:
+        for trial in trials:
+            group.create_task(carry_out_one(trial))
+    return [first, *trials]

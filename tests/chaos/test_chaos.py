@@ -1,0 +1,53 @@
+"""A sample of what `make chaos` does, for every shape: one effect per intended call, one answer, nothing lost."""
+
+import random
+from collections import Counter
+
+import pytest
+from chaos.agents import SHAPES
+from chaos.faults import Harm, Step
+from chaos.planning import boundaries, plan
+from chaos.running import run_trials
+from chaos.trials import Outcome, Trial, hold_against
+from rich.console import Console
+from rich.progress import Progress
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+async def test_killed_anywhere_it_ends_with_each_effect_once(shape: str) -> None:
+    progress = Progress(console=Console(quiet=True))
+    trials = await run_trials([shape], sample=0.05, cold=0, seed=random.randrange(1000), progress=progress)
+    assert [f"{trial}: {problem}" for trial in trials for problem in trial.problems] == []
+    assert len(trials) > 5
+
+
+def test_there_is_a_kill_before_and_after_each_execution_of_each_step() -> None:
+    faults = boundaries({Step.BEGIN: 2}, Harm.KILL)
+    assert [(fault.when, fault.nth) for fault in faults] == [
+        ("before", 1),
+        ("after", 1),
+        ("before", 2),
+        ("after", 2),
+    ]
+    trials = [*plan("loop", {Step.BEGIN: 2}, chance=random.Random(1), sample=1.0)]
+    assert {str(fault.harm) for trial in trials for fault in trial.faults} == {str(harm) for harm in Harm}
+
+
+@pytest.mark.parametrize(
+    ("effects", "answers", "asked", "problem"),
+    [
+        (["pay a", "pay a"], ["done"], 1, "effects that happened again: pay a"),
+        ([], ["done"], 1, "effects that are missing: pay a"),
+        (["pay a"], ["done", "done"], 1, "answers: [('docs', 'done'), ('docs', 'done')]"),
+        (["pay a"], ["done"], 2, "models were asked 2 times, not 1"),
+    ],
+)
+def test_what_is_wrong_is_said(effects: list[str], answers: list[str], asked: int, problem: str) -> None:
+    def outcome(effects: list[str], answers: list[str], asked: int) -> Outcome:
+        return Outcome(
+            effects=Counter(effects), answers=Counter(("docs", it) for it in answers), asked=asked, steps={}
+        )
+
+    trial = Trial(shape="loop")
+    hold_against(trial, outcome(effects, answers, asked), outcome(["pay a"], ["done"], 1))
+    assert trial.problems == [problem]
