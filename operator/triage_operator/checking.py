@@ -50,7 +50,11 @@ async def check_cluster(
                 yield Finding(what=f"permissions in {where}", fault=_denied(denied))
             denied = [one for one in NODE_PERMISSIONS if not await kube.allowed(*one, None)]
             yield Finding(what="permission to list nodes", fault=_denied(denied))
-            denied = [one for one in LEASE_PERMISSIONS if not await kube.allowed(*one, lease.namespace)]
+            denied = [
+                one
+                for one in LEASE_PERMISSIONS
+                if not await kube.allowed(*one, lease.namespace, name=lease.name)
+            ]
             yield Finding(what=f"permissions on leases in namespace {lease.namespace}", fault=_denied(denied))
     except TriageError as error:
         yield Finding(what="API server", fault=str(error))

@@ -8,10 +8,12 @@ from typing import Any
 
 import click
 import yaml
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_before_delay, wait_fixed
 
 from triage_contract.api.crds import AGENT, RUN, build_crd
 from triage_contract.database.migrating import migrate as migrate_database
-from triage_contract.exceptions import TriageError
+from triage_contract.database.url import DatabaseUrl
+from triage_contract.exceptions import DatabaseUnreachableError, TriageError
 from triage_operator.checking import Finding, check_cluster, check_database
 from triage_operator.logs import LogFormat, set_up_logging
 from triage_operator.options import PREFIX, build, build_all, taking
@@ -88,15 +90,34 @@ def crds() -> None:
 
 @main.command()
 @taking("database")
-def migrate(**values: Any) -> None:
+@click.option(
+    "--wait-seconds",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    help="How long to wait for a database that does not answer yet.",
+)
+def migrate(wait_seconds: float, **values: Any) -> None:
     """Create or upgrade the database's schema. Safe to repeat, and to run twice at once."""
     settings: DatabaseSettings = build("database", values)
     try:
         url = settings.locate()
-        revision = asyncio.run(migrate_database(url))
+        revision = asyncio.run(_migrate(url, wait_seconds))
     except TriageError as error:
         raise click.ClickException(str(error)) from error
     click.echo(f"{url} is at revision {revision}")
+
+
+async def _migrate(url: DatabaseUrl, wait_seconds: float) -> str:
+    async for attempt in AsyncRetrying(
+        retry=retry_if_exception_type(DatabaseUnreachableError),
+        wait=wait_fixed(0.5),
+        stop=stop_before_delay(wait_seconds),
+        reraise=True,
+    ):
+        with attempt:
+            return await migrate_database(url)
+    raise AssertionError  # the loop above returns or raises
 
 
 @main.command(short_help="Check that everything the operator needs is there.")

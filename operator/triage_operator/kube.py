@@ -124,13 +124,22 @@ class Kube:
         found = await self._get(f"/apis/{API_VERSION}")
         return frozenset(item["name"] for item in (found or {}).get("resources", ()))
 
-    async def allowed(self, verb: str, group: str, resource: str, namespace: str | None) -> bool:
+    async def allowed(
+        self, verb: str, group: str, resource: str, namespace: str | None, *, name: str = ""
+    ) -> bool:
         """Say whether this client may do something.
 
-        ``resource`` may name a subresource (``pods/status``). Namespace None: in all of them.
+        ``resource`` may name a subresource (``pods/status``). Namespace None: in all of them. No name: with
+        objects of any name.
         """
-        name, _, subresource = resource.partition("/")
-        attributes = {"verb": verb, "group": group, "resource": name, "subresource": subresource}
+        plural, _, subresource = resource.partition("/")
+        attributes = {
+            "verb": verb,
+            "group": group,
+            "resource": plural,
+            "subresource": subresource,
+            "name": name,
+        }
         if namespace is not None:
             attributes["namespace"] = namespace
         review = await self._request(

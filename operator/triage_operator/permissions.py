@@ -30,7 +30,10 @@ PERMISSIONS: Final = tuple(
 NODE_PERMISSIONS: Final = (Permission("list", "", "nodes"),)
 """In the cluster; without them a cordoned node is left only when its pods are evicted."""
 
+IDENTITY_PERMISSION: Final = Permission("get", "", "namespaces")
+"""On the namespace ``kube-system`` alone, whose UID tells this cluster from others; without it, set a cluster id."""
+
 LEASE_PERMISSIONS: Final = tuple(
     Permission(verb, "coordination.k8s.io", "leases") for verb in ("get", "create", "update")
 )
-"""In the operator's own namespace."""
+"""In the operator's own namespace, on its own Lease."""
