@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
-from urllib.parse import quote
 
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.function_tool import FunctionTool
@@ -11,7 +10,7 @@ from google.adk.tools.tool_context import ToolContext
 
 from triage_agent.docs_triage.folder import PageFolder
 from triage_agent.exceptions import PageError
-from triage_agent.kinds import KIND_ATTRIBUTE, RECONCILE_ATTRIBUTE, read_only
+from triage_agent.kinds import KIND_ATTRIBUTE, RECONCILE_ATTRIBUTE, effect_key, read_only
 from triage_agent.trackers import ReconcilingTracker, Tracker
 
 TITLE_CHARACTERS: Final = 256
@@ -75,14 +74,12 @@ class DocsTools:
             title: one line that says what is wrong, and on which page.
             body: what the page says, what is true or missing, and what to change.
         """
-        call_id = tool_context.function_call_id
-        if not call_id:
+        if not tool_context.function_call_id:
             return {"error": "file_issue needs a function call id, and has none: nothing was filed"}
         problem = _problem("title", title, TITLE_CHARACTERS) or _problem("body", body, BODY_CHARACTERS)
         if problem:
             return {"error": f"{problem}: nothing was filed"}
-        # Quoted, a session id has no slash: no other session and call make the same key.
-        key = f"{quote(tool_context.session.id, safe='')}/{call_id}" if self._keyed else None
+        key = effect_key(tool_context) if self._keyed else None
         filed = await self._tracker.file(
             key, " ".join(title.split()), body.strip(), asked_at=_asked_at(tool_context)
         )

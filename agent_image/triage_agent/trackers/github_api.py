@@ -41,7 +41,6 @@ _NOT_SENT: Final = (
     httpx.ConnectTimeout,
     httpx.PoolTimeout,
     httpx.ProxyError,
-    httpx.LocalProtocolError,
 )
 """Errors before the first byte of a request: nothing has happened."""
 
@@ -87,7 +86,8 @@ class GitHubApi:
                 "X-GitHub-Api-Version": "2022-11-28",
                 "User-Agent": "triage-operator",
             },
-            timeout=settings.request_seconds,
+            # A connection that is not there in time is known to have carried nothing.
+            timeout=httpx.Timeout(settings.request_seconds, connect=settings.request_seconds / 2),
             transport=httpx.AsyncHTTPTransport(
                 proxy=_proxy_for(self._url), socket_options=list(_SOCKET_OPTIONS)
             ),
@@ -154,7 +154,7 @@ class GitHubApi:
 
     async def _ask(self, method: str, url: str, **options: Any) -> httpx.Response | _Setback:
         try:
-            # httpx bounds each read and write, a server that dribbles could take for ever.
+            # httpx bounds each read and write: a server that dribbles could take for ever.
             async with asyncio.timeout(self._settings.request_seconds):
                 answer = await self._client.request(method, url, **options)
         except _NOT_SENT as error:
@@ -176,9 +176,7 @@ class GitHubApi:
         if answer.is_success:
             return answer
         message = message_of(answer).replace(self._settings.token, "***")
-        raise UnservedError(
-            redacted(f"GitHub refused with {answer.status_code}: {message}; nothing was filed")
-        )
+        raise UnservedError(redacted(f"GitHub refused with {answer.status_code}: {message}"))
 
 
 def _proxy_for(url: httpx.URL) -> str | None:

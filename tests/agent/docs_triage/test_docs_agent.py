@@ -148,6 +148,7 @@ class TestFromTheEnvironment:
                 {"DOCS_TRACKER": "postgres"},
                 r"DOCS_TRACKER is 'postgres', which needs a postgresql:// URL in DOCS_DB",
             ),
+            ({"DOCS_TRACKER": "github:acme/docs"}, r"which needs DOCS_GITHUB_TOKEN"),
             ({"DOCS_MODEL": "gpt-4o"}, r"DOCS_MODEL is 'gpt-4o': expected a Gemini model"),
             (
                 {"DOCS_MODEL": ""},
@@ -186,7 +187,9 @@ class TestFromTheEnvironment:
     def test_issues_go_beside_the_sessions_unless_told_otherwise(self, url: str, tracker: str) -> None:
         assert DocsSettings.from_environment({"DOCS_DB": url}).tracker == tracker
 
-    def test_the_key_is_not_shown(self) -> None:
-        settings = DocsSettings.from_environment({"DOCS_MODEL_API_KEY": "hunter2"})
-        assert settings.model_api_key == "hunter2"
+    def test_secrets_are_not_shown(self) -> None:
+        settings = DocsSettings.from_environment(
+            {"DOCS_MODEL_API_KEY": "hunter2", "DOCS_GITHUB_TOKEN": "hunter2\n"}
+        )
+        assert settings.model_api_key == settings.github_token == "hunter2"
         assert "hunter2" not in repr(settings)

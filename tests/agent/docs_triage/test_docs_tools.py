@@ -1,23 +1,30 @@
 """The tools, called as ADK calls them."""
 
+import inspect
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.events.event import Event
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
+from google.genai.types import Content, FunctionCall, Part
 
+from support.github import REPOSITORY, TOKEN, github
 from triage_agent.docs_triage import samples
 from triage_agent.docs_triage.folder import PageFolder
 from triage_agent.docs_triage.tools import BODY_CHARACTERS, TITLE_CHARACTERS, DocsTools
 from triage_agent.exceptions import TrackerError
-from triage_agent.kinds import kind_of
+from triage_agent.kinds import effect_key, is_not_performed, kind_of, reconcile_of
+from triage_agent.trackers import Filed
 from triage_agent.trackers.file import FileTracker
+from triage_agent.trackers.opening import open_tracker
 from triage_contract.states import ToolKind
 
 
@@ -156,8 +163,50 @@ async def test_after_write_finds_the_issue_filed(path: Path) -> None:
     assert seen == [1]
 
 
-async def test_a_tracker_that_refuses_ends_the_call(path: Path) -> None:
-    """An answer would let the model finish the run without an issue."""
+async def test_a_tracker_that_refuses_says_that_nothing_happened(path: Path) -> None:
     path.write_text("[]")
-    with pytest.raises(TrackerError, match="is not a file of issues"):
+    with pytest.raises(TrackerError, match="is not a file of issues") as raised:
         await file(path, await context())
+    assert is_not_performed(raised.value)
+
+
+async def test_on_github_the_tool_tells_what_became_of_a_call() -> None:
+    async with github() as there:
+        tracker = open_tracker(
+            f"github:{REPOSITORY}", database=None, run_id=None, github_token=TOKEN, github_url=there.url
+        )
+        made = DocsTools(folder=PageFolder(samples.PAGES), tracker=tracker).tools()
+        filing = next(tool for tool in made if tool.name == "file_issue")
+        where = await context()
+        args = {"title": "Title", "body": "Body"}
+        filed = await filing.run_async(args=args, tool_context=where)
+        reconcile = reconcile_of(filing)
+
+        assert kind_of(filing, {}) is ToolKind.RECONCILE
+        assert reconcile is not None
+        found = reconcile(args, effect_key(where), datetime.now(UTC))
+        assert inspect.isawaitable(found)
+        assert await found == filed == {"number": 1}
+
+
+async def test_a_call_is_looked_for_from_its_own_time_on() -> None:
+    asked_at: list[datetime | None] = []
+
+    class Looking(FileTracker):
+        async def file(self, key: str | None, title: str, body: str, **options: Any) -> Filed:
+            asked_at.append(options["asked_at"])
+            return Filed(number=1, duplicate=False)
+
+    def calling(call: str, timestamp: float) -> Event:
+        part = Part(function_call=FunctionCall(id=call, name="file_issue", args={}))
+        return Event(author="docs_triage", timestamp=timestamp, content=Content(parts=[part]))
+
+    made = DocsTools(folder=PageFolder(samples.PAGES), tracker=Looking(Path("unused"))).tools()
+    filing = next(tool for tool in made if tool.name == "file_issue")
+    where = await context()
+    where.session.events += [calling("call-0", 1.0), calling("call-1", 2.0), calling("call-1", 3.0)]
+    for call in ("call-1", "call-9"):
+        where.function_call_id = call
+        await filing.run_async(args={"title": "Title", "body": "Body"}, tool_context=where)
+
+    assert asked_at == [datetime.fromtimestamp(2.0, UTC), None]
