@@ -27,8 +27,10 @@ class Fault:
     content: Any = field(default_factory=lambda: {"message": "Server Error"})
     writes: bool = False
     """The request has had its effect all the same."""
+    before: asyncio.Event | None = None
+    """What is waited for before the effect, also when the client has left."""
     after: asyncio.Event | None = None
-    """What is waited for before any of it, also when the client has left."""
+    """What is waited for between the effect and the answer."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,7 +43,7 @@ class GitHub:
     requests: list[str] = field(default_factory=list)
     handling: set[asyncio.Task[Any]] = field(default_factory=set)
     came: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once a request has met a fault."""
+    """Set once a request has met a fault: it waits, or is about to be answered."""
 
     def add(
         self, body: str | None, *, title: str = "Title", created_at: datetime | None = None, **more: Any
@@ -70,12 +72,15 @@ class GitHub:
             return await self._serve(request)
         self.faults.remove(fault)
         content = await request.read()
-        self.came.set()
-        if fault.after is not None:
-            await fault.after.wait()
+        if fault.before is not None:
+            self.came.set()
+            await fault.before.wait()
         if fault.writes:
             assert content
             await self._serve(request)
+        self.came.set()
+        if fault.after is not None:
+            await fault.after.wait()
         if fault.status is None:
             assert request.transport is not None
             request.transport.abort()

@@ -32,6 +32,16 @@ os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
 asyncio.run(FileTracker(Path(sys.argv[1])).file(sys.argv[2], "Title", "Body"))
 """
 
+DIE_AFTER_THE_RENAME = """
+import asyncio, os, signal, sys
+from pathlib import Path
+from triage_agent.trackers.file import FileTracker
+
+rename = Path.replace
+Path.replace = lambda *paths: (rename(*paths), os.kill(os.getpid(), signal.SIGKILL))
+asyncio.run(FileTracker(Path(sys.argv[1])).file(sys.argv[2], "Title", "Body"))
+"""
+
 
 async def start(script: str, *arguments: str | Path) -> asyncio.subprocess.Process:
     return await asyncio.create_subprocess_exec(
@@ -77,6 +87,17 @@ async def test_a_process_killed_before_the_rename_leaves_the_old_document(tmp_pa
     filed = await FileTracker(path).file("run-1/call-2", "Title", "Body")
     assert (filed.number, filed.duplicate) == (2, False)
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["issues.json", "issues.json.lock"]
+
+
+async def test_a_process_killed_after_the_rename_has_filed(tmp_path: Path) -> None:
+    path = tmp_path / "issues.json"
+    process = await start(DIE_AFTER_THE_RENAME, path, "run-1/call-1")
+    assert await process.wait() == -signal.SIGKILL
+
+    filed = await FileTracker(path).file("run-1/call-1", "Title", "Body")
+
+    assert (filed.number, filed.duplicate) == (1, True)
+    assert len(issues_in(path)) == 1
 
 
 async def test_a_write_that_fails_leaves_the_old_document(

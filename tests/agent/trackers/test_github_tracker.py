@@ -254,7 +254,7 @@ class TestInDoubt:
 
     async def test_a_late_answer_is_not_waited_for(self, there: GitHub) -> None:
         late = asyncio.Event()
-        there.faults.append(Fault(method="POST", status=502, writes=True, after=late))
+        there.faults.append(Fault(method="POST", status=502, writes=True, before=late))
 
         with pytest.raises(UnansweredError, match=r"did not answer \((ReadTimeout|TimeoutError)\)"):
             await file(a_tracker(there, request_seconds=0.2))
@@ -267,12 +267,11 @@ class TestInDoubt:
         assert len(there.issues) == 1
 
     async def test_killed_in_its_request_the_next_attempt_finds_it(self, there: GitHub) -> None:
-        there.faults.append(Fault(method="POST", status=201, writes=True, after=asyncio.Event()))
+        there.faults.append(Fault(method="POST", writes=True, after=asyncio.Event()))
         lost = asyncio.create_task(file(a_tracker(there)))
         await there.came.wait()
         lost.cancel()
         await asyncio.wait({lost})
-        there.add(marker(KEY), created_at=NOW)
 
         assert await a_tracker(there).seek(KEY, begun_at=NOW) == 1
 

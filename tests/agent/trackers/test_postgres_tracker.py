@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from sqlalchemy import text
 
+from support.cutting import Cut, cutting_proxy
 from triage_agent.trackers.postgres import PostgresTracker
 from triage_contract.database.engine import open_engine
 from triage_contract.database.migrating import migrate
@@ -66,6 +67,18 @@ async def test_it_works_as_behind_a_transaction_pooler(database: DatabaseUrl) ->
 
     assert (first.number, first.duplicate) == (again.number, False)
     assert again.duplicate
+
+
+@pytest.mark.parametrize(("cut", "duplicate"), [(Cut.BEFORE_COMMIT, False), (Cut.AFTER_COMMIT, True)])
+async def test_a_connection_that_breaks_around_the_commit_files_once(
+    database: DatabaseUrl, cut: Cut, duplicate: bool
+) -> None:
+    async with cutting_proxy(database, cut) as proxy:
+        filed = await PostgresTracker(proxy.url, run_id=RUN).file("run-1/call-1", "Title", "Body")
+
+    assert proxy.has_cut
+    assert filed.duplicate is duplicate
+    assert await rows(database) == [("run-1/call-1", "Title", "Body", RUN, int(duplicate))]
 
 
 async def test_a_database_that_is_away_for_a_while_is_waited_for(own_server: PostgresServer) -> None:
