@@ -1,14 +1,14 @@
 """The attempt's rows: everything an agent process writes to our tables, one fenced statement each."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 from sqlalchemy import text
 from sqlalchemy.engine import Row
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from triage_agent.replay.journal import BegunCall, StoredReply
+from triage_agent.replay.journal import BegunCall, BegunRow, StoredReply
 from triage_contract.database.engine import translated
 from triage_contract.database.rows import RunRow
 from triage_contract.database.url import DatabaseUrl
@@ -33,10 +33,10 @@ _STORE_REPLY: Final = text(
     "SELECT triage.store_reply(:serial, :token, :key, CAST(:reply AS jsonb), :prompt_tokens, :output_tokens)"
 )
 _REPLIES: Final = text("SELECT * FROM triage.replies_of(:serial, :token)")
-_RESULTS: Final = text(
-    "SELECT c.call_id, c.result, c.actions FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id"
+_BEGUN_CALL: Final = text(
+    "SELECT c.args, c.begun_at FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id"
     " JOIN triage.tool_calls c USING (app_name, user_id, session_id)"
-    " WHERE a.serial = :serial AND c.call_id = ANY(:call_ids) AND c.state IN ('done', 'raised', 'settled')"
+    " WHERE a.serial = :serial AND c.call_id = :call_id"
 )
 _RELEASE: Final = text("SELECT triage.release(:serial, :token)")
 _FINISH: Final = text("SELECT triage.finish(:serial, :token, :outcome, :error, :retry_after_seconds)")
@@ -148,13 +148,10 @@ class AttemptRecord:
         """Read the invocation's replies, the oldest first."""
         return tuple(StoredReply(key=row.key, reply=row.reply) for row in await self._call(_REPLIES))
 
-    async def results(self, call_ids: Iterable[str]) -> Mapping[str, BegunCall]:
-        """Read the results of those calls that have one."""
-        rows = await self._call(_RESULTS, call_ids=list(call_ids))
-        return {
-            row.call_id: BegunCall(is_begun=False, is_in_doubt=False, result=row.result, actions=row.actions)
-            for row in rows
-        }
+    async def begun_call(self, call_id: str) -> BegunRow:
+        """Read what the journal holds of a call in doubt."""
+        (row,) = await self._call(_BEGUN_CALL, call_id=call_id)
+        return BegunRow(args=row.args, begun_at=row.begun_at)
 
     async def release(self) -> None:
         """Give the token up, so that a successor can start.

@@ -1,8 +1,8 @@
 """Running an invocation: one idempotent call that starts it or goes on with it, for every kind of root."""
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import aclosing
-from typing import Any, Final
+from contextlib import aclosing, asynccontextmanager
+from typing import Any
 
 from google.adk.apps.app import App
 from google.adk.errors.already_exists_error import AlreadyExistsError
@@ -16,13 +16,7 @@ from google.genai import types
 
 from triage_agent.replay.asking import REPLY_METADATA
 from triage_agent.replay.clock import monotonic_times
-from triage_agent.replay.journal import BegunCall
 from triage_contract.database.rows import SessionKey
-from triage_contract.verdict import Call
-
-OUTCOME_UNKNOWN: Final = {
-    "error": "This call was interrupted and its outcome is not known. Do not assume it failed."
-}
 
 
 async def open_session(service: BaseSessionService, key: SessionKey) -> Session:
@@ -62,31 +56,24 @@ async def append_input(
     )
 
 
-async def append_repair(
-    service: BaseSessionService,
-    session: Session,
-    invocation_id: str,
-    calls: Iterable[Call],
-    results: Mapping[str, BegunCall],
-) -> None:
-    """Answer calls that a resume would not run any more, in the user's name, so that the invocation can go on.
+@asynccontextmanager
+async def open_runner(
+    app: App, service: BaseSessionService, session: SessionKey, plugins: Iterable[BasePlugin]
+) -> AsyncIterator[Runner]:
+    """Give what runs the app on a session. ``plugins`` come before its own; what it holds open is closed at the end."""
+    journaled = app.model_copy(update={"plugins": [*plugins, *app.plugins]})
+    async with Runner(app=journaled, app_name=session.app_name, session_service=service) as runner:
+        yield runner
 
-    ``results`` are what the journal holds of them; of the others nobody knows the outcome.
-    """
-    for call in calls:
-        found = results.get(call.id)
-        response = OUTCOME_UNKNOWN if found is None else found.result
-        part = types.Part(
-            function_response=types.FunctionResponse(
-                id=call.id, name=call.name, response=dict(response or {})
-            )
-        )
-        event = _user_event(invocation_id, types.Content(role="user", parts=[part]), event_id=None)
-        # ADK looks for the call where the event says that it is.
-        event.branch, event.isolation_scope = call.branch or None, call.scope or None
-        if found is not None and found.actions is not None:
-            event.actions.state_delta.update(found.actions.get("state_delta", {}))
-        await service.append_event(session, event)
+
+async def run_invocation(runner: Runner, session: SessionKey, invocation_id: str) -> AsyncIterator[Event]:
+    """Start the invocation, or go on with it, and give its events as they are stored."""
+    async with aclosing(
+        runner.run_async(user_id=session.user_id, session_id=session.session_id, invocation_id=invocation_id)
+    ) as events:
+        async for event in events:
+            if not event.partial:
+                yield event
 
 
 async def run_events(
@@ -96,22 +83,10 @@ async def run_events(
     invocation_id: str,
     plugins: Iterable[BasePlugin],
 ) -> AsyncIterator[Event]:
-    """Start the invocation, or go on with it, and give its events as they are stored.
-
-    ``plugins`` come before those of the app. What the app holds open is closed at the end.
-    """
-    journaled = app.model_copy(update={"plugins": [*plugins, *app.plugins]})
-    async with (
-        Runner(app=journaled, app_name=session.app_name, session_service=service) as runner,
-        aclosing(
-            runner.run_async(
-                user_id=session.user_id, session_id=session.session_id, invocation_id=invocation_id
-            )
-        ) as events,
-    ):
-        async for event in events:
-            if not event.partial:
-                yield event
+    """Open a runner, and run the invocation with it."""
+    async with open_runner(app, service, session, plugins) as runner:
+        async for event in run_invocation(runner, session, invocation_id):
+            yield event
 
 
 def _user_event(invocation_id: str, content: types.Content, *, event_id: str | None) -> Event:

@@ -8,19 +8,25 @@ from typing import Final
 
 from google.adk.apps.app import App
 from google.adk.events.event import Event
+from google.adk.runners import Runner
+from google.adk.sessions.session import Session
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from triage_agent.attempt.ending import Ending
 from triage_agent.attempt.record import AttemptRecord
+from triage_agent.attempt.repairing import answers
 from triage_agent.attempt.running import (
     append_input,
-    append_repair,
+    open_runner,
     open_session,
-    run_events,
+    run_invocation,
     stored_reply_keys,
 )
 from triage_agent.attempt.settings import AttemptSettings
+from triage_agent.attempt.settling import settle
 from triage_agent.current import CURRENT_ATTEMPT, CurrentAttempt
+from triage_agent.exceptions import InDoubtError
+from triage_agent.kinds import EFFECT_SESSION
 from triage_agent.redacting import redacted
 from triage_agent.replay.gate import Gate
 from triage_agent.replay.plugins import replaying_plugins
@@ -34,7 +40,7 @@ from triage_contract.database.migrating import check_schema
 from triage_contract.database.rows import RunRow
 from triage_contract.exceptions import CallRunningError, TriageError
 from triage_contract.states import ExitCode, Outcome, Verdict
-from triage_contract.verdict import Judgement
+from triage_contract.verdict import Judgement, Remedy
 
 logger = logging.getLogger(__name__)
 
@@ -100,7 +106,7 @@ class _Work:
     interruptions: Interruptions
     on_event: Callable[[Event], None]
     trouble: Trouble = field(default_factory=Trouble)
-    running: asyncio.Task[None] | None = None
+    running: asyncio.Task[Ending | None] | None = None
 
     async def carry_out(self, run: RunRow, load: Callable[[], App]) -> Ending:
         """Do what the verdict asks for."""
@@ -142,15 +148,19 @@ class _Work:
             self.running.cancel()
             await asyncio.wait({self.running}, timeout=RELEASE_SECONDS)
 
-    async def _run(self, app: App, run: RunRow, judgement: Judgement) -> None:
+    async def _run(self, app: App, run: RunRow, judgement: Judgement) -> Ending | None:
+        """Bring the invocation to its end (None), or to where only others can go on with it."""
+        EFFECT_SESSION.set(run.session.session_id)
+        if judgement.verdict is Verdict.IN_DOUBT:
+            assert app.root_agent is not None
+            said = await settle(app.root_agent, run.session.session_id, judgement.doubts, self.record)
+            judgement = await self._judge(run)
+            if judgement.verdict is Verdict.IN_DOUBT:
+                raise InDoubtError(f"{judgement.why} {said}")
         service = FencedSessionService(self.engine, self.settings.database)
         session = await open_session(service, run.session)
         if run.message is not None:
             await append_input(service, session, run.invocation_id, run.message)
-        if judgement.verdict is Verdict.WEDGED:
-            logger.warning("repairing", extra={"action": "repair", "run": str(run.id), "why": judgement.why})
-            results = await self.record.results(call.id for call in judgement.calls)
-            await append_repair(service, session, run.invocation_id, judgement.calls, results)
         plugins = replaying_plugins(
             journal=self.record,
             replies=ReplyBook(run.invocation_id, await self.record.replies(), stored_reply_keys(session)),
@@ -159,8 +169,25 @@ class _Work:
             trouble=self.trouble,
             in_doubt=self.settings.in_doubt,
         )
-        async for event in run_events(app, service, run.session, run.invocation_id, plugins):
-            self.on_event(event)
+        async with open_runner(app, service, run.session, plugins) as runner:
+            if judgement.verdict is Verdict.WEDGED:
+                await self._repair(runner, session, run, judgement)
+                if (nothing := _nothing_to_run(await self._judge(run))) is not None:
+                    return nothing
+            async for event in run_invocation(runner, run.session, run.invocation_id):
+                self.on_event(event)
+        return None
+
+    async def _repair(self, runner: Runner, session: Session, run: RunRow, judgement: Judgement) -> None:
+        """Bring the calls to an end that ADK would pass over, and note each for the operator."""
+        logger.warning("repairing", extra={"action": "repair", "run": str(run.id), "why": judgement.why})
+        async for event in answers(runner, session, run.invocation_id, judgement.calls):
+            self.on_event(await runner.session_service.append_event(session, event))
+        for call in judgement.calls:
+            message = (
+                f"ADK would not have run call {call.id} of {call.name} any more: it was brought to its end."
+            )
+            await self.record.note_repair(call.id, message)
 
     async def _interruption(self) -> Ending | None:
         """Wait for the run's end (None), or for what ends it before: a hand-off, or a moved fence."""
@@ -180,7 +207,7 @@ class _Work:
             return Ending(exit_code=ExitCode.FENCED, outcome=None, message="the fence moved")
         return Ending.of(Outcome.HANDED_OFF, "released between two steps")
 
-    async def _after(self, running: asyncio.Task[None], run: RunRow) -> Ending:
+    async def _after(self, running: asyncio.Task[Ending | None], run: RunRow) -> Ending:
         if running.cancelled():
             return Ending.of(Outcome.FAILED, "the agent cancelled itself")
         raised = running.exception()
@@ -193,6 +220,8 @@ class _Work:
                 return Ending.of_model_failure(failure)
             logger.error("the agent raised", extra={"action": "run", "run": str(run.id)}, exc_info=raised)
             return Ending.of(Outcome.FAILED, redacted(f"the agent raised {type(raised).__name__}: {raised}"))
+        if (ending := running.result()) is not None:
+            return ending
         judgement = await self._judge(run)
         if judgement.verdict in _NOTHING_TO_RUN:
             return Ending.of(_NOTHING_TO_RUN[judgement.verdict], judgement.why)
@@ -208,6 +237,8 @@ def _nothing_to_run(judgement: Judgement) -> Ending | None:
     """Leave at once with this; None: there is something to run."""
     if judgement.verdict is Verdict.FINISHED:
         return Ending(exit_code=ExitCode.ALREADY_FINISHED, outcome=Outcome.FINISHED, message=judgement.why)
+    if any(doubt.remedy is Remedy.ASK for doubt in judgement.doubts):
+        return None
     if judgement.verdict in _NOTHING_TO_RUN:
         return Ending.of(_NOTHING_TO_RUN[judgement.verdict], judgement.why)
     if judgement.sealed:

@@ -14,7 +14,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError
 
 from triage_agent.attempt.ending import Ending
-from triage_agent.attempt.running import append_input, append_repair, open_session, run_events
+from triage_agent.attempt.repairing import OUTCOME_UNKNOWN, answer
+from triage_agent.attempt.running import append_input, open_session, run_events
 from triage_agent.exceptions import ConfigurationError, RefusedError
 from triage_agent.hand.identity import new_session
 from triage_agent.hand.refusing import refuse_unless_open
@@ -89,7 +90,8 @@ async def resume(run: SqliteRun, session_id: str, invocation_id: str) -> Ending:
         refuse_unless_open(judgement, session_id, invocation_id)
         if judgement.verdict is Verdict.WEDGED:
             session = await open_session(service, key)
-            await append_repair(service, session, invocation_id, judgement.calls, {})
+            for call in judgement.calls:  # without a journal nobody knows which of them ran
+                await service.append_event(session, answer(invocation_id, call, OUTCOME_UNKNOWN))
         return await _go_on(run, service, key, invocation_id, None)
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Protocol
 
 from triage_contract.states import CallState, ToolKind
@@ -18,6 +19,14 @@ class BegunCall:
     is_in_doubt: bool
     result: Mapping[str, Any] | None
     actions: Mapping[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BegunRow:
+    """What the journal holds of a call in doubt: its arguments, and when it began, by the database's clock."""
+
+    args: Mapping[str, Any]
+    begun_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

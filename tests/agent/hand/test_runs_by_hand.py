@@ -61,9 +61,11 @@ async def test_a_crash_after_the_write_is_made_good_by_a_resume(hand: Hand) -> N
 
     resumed = await hand.run("resume", *crashed.ids)
     assert resumed.code == 0, resumed.err
-    assert '"duplicate_request": true' in resumed.out
+    # On Postgres the journal has the result: the tracker files in its transaction.
+    is_asked_again = hand.kind == "sqlite"
+    assert ('"duplicate_request": true' in resumed.out) == is_asked_again
     assert "calls file_issue" not in resumed.out
-    assert await hand.issues() == [1]
+    assert await hand.issues() == [int(is_asked_again)]
 
 
 async def test_without_the_key_the_issue_is_filed_twice(hand: Hand) -> None:
