@@ -18,6 +18,7 @@ from typing_extensions import override
 
 from triage_agent.replay.gate import INSIDE_CALL, Gate
 from triage_agent.replay.journal import Journal
+from triage_agent.replay.orders import disobeyed_calls, last_answer
 from triage_agent.replay.replies import Question, ReplyBook, Slot, call_id, contents_digest
 from triage_agent.replay.sanitising import sanitise_part, storable
 from triage_agent.replay.trouble import Trouble
@@ -50,6 +51,7 @@ class AskingPlugin(BasePlugin):
         self._gate = gate
         self._trouble = trouble
         self._asked: dict[int, _Asked] = {}
+        self._obeyed_late: set[str | None] = set()
 
     @override
     async def before_model_callback(
@@ -58,15 +60,17 @@ class AskingPlugin(BasePlugin):
         await self._trouble.halt()
         end = await self._gate.enter_question()
         actions = callback_context.actions
-        slot = self._replies.ask(
-            Question(
-                agent=callback_context.agent_name,
-                branch=callback_context.branch or "",
-                node_path=callback_context.node_path,
-                within=INSIDE_CALL.get(),
-                contents_digest=contents_digest(llm_request.contents),
-            )
+        question = Question(
+            agent=callback_context.agent_name,
+            branch=callback_context.branch or "",
+            node_path=callback_context.node_path,
+            within=INSIDE_CALL.get(),
+            contents_digest=contents_digest(llm_request.contents),
         )
+        if (again := self._disobeyed(callback_context, question)) is not None:
+            end()
+            return again
+        slot = self._replies.ask(question)
         asked = self._asked[id(actions)] = _Asked(slot=slot, actions=actions, end=end)
         if slot.reply is None:
             return None
@@ -107,6 +111,9 @@ class AskingPlugin(BasePlugin):
 
     @override
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
+        if self._obeyed_late.intersection(it.id for it in _calls_and_answers(event)):
+            # They are stored already; and ADK does not store what is partial.
+            return event.model_copy(update={"partial": True})
         asked = self._asked.get(id(event.actions))
         if asked is None or event.partial:
             return None
@@ -116,6 +123,21 @@ class AskingPlugin(BasePlugin):
             marks[REPLAYED_METADATA] = True
         event.custom_metadata = {**(event.custom_metadata or {}), **marks}
         return None
+
+    def _disobeyed(self, context: CallbackContext, question: Question) -> LlmResponse | None:
+        """Give a reply again whose calls were answered, and ended the turn, in a process that died of it."""
+        invocation = context._invocation_context
+        session, invocation_id = invocation.session, invocation.invocation_id
+        answer = last_answer(session, invocation_id, context.agent_name, invocation.branch)
+        if answer is None or (question.starts_over and answer.node_info.path != question.node_path):
+            return None  # The answer of an earlier round.
+        calls = disobeyed_calls(session, invocation_id, answer)
+        if calls is None:
+            # The agent goes on; the loop around it does not.
+            context.actions.escalate = answer.actions.escalate
+            return None
+        self._obeyed_late |= {call.id for call in calls.get_function_calls()}
+        return LlmResponse(content=calls.content and calls.content.model_copy(deep=True))
 
     async def _keep(self, key: str, reply: LlmResponse) -> None:
         parts = (reply.content.parts or []) if reply.content else []
@@ -131,6 +153,10 @@ class AskingPlugin(BasePlugin):
         except DatabaseError as error:
             self._trouble.note(error)
             raise
+
+
+def _calls_and_answers(event: Event) -> list[types.FunctionCall | types.FunctionResponse]:
+    return [*event.get_function_calls(), *event.get_function_responses()]
 
 
 def _answered(asked: _Asked) -> None:
