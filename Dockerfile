@@ -1,10 +1,10 @@
 # The images: operator, agent, and trial (a scripted model and a Postgres, for trials and tests). `make images` builds
 # them and prints their sizes. BuildKit's own frontend is enough, hence no syntax line.
 #
-# BASE is any image with Python 3.11 to 3.13 and its venv module; what is built on it runs on it.
-ARG BASE=python:3.13-slim
+# BASE_IMAGE is any image with Python 3.11 to 3.13 and its venv module; what is built on it runs on it.
+ARG BASE_IMAGE=python:3.13-slim
 
-FROM ${BASE} AS build
+FROM ${BASE_IMAGE} AS build
 # Copies, since a link into a cache leads nowhere in another stage; the interpreter is the base's.
 ENV UV_LINK_MODE=copy UV_COMPILE_BYTECODE=1 UV_NO_CACHE=1 UV_PYTHON=python3 UV_PYTHON_DOWNLOADS=never
 WORKDIR /build
@@ -47,7 +47,7 @@ RUN --mount=type=secret,id=ca ./trusting /uv/bin/uv sync --frozen --no-install-p
 RUN --mount=type=bind,from=wheel,source=/wheel,target=/wheel \
     /uv/bin/uv pip install --python /opt/triage --offline --no-deps /wheel/*.whl
 
-FROM ${BASE} AS runtime
+FROM ${BASE_IMAGE} AS runtime
 # Some bases leave out the standard library's bytecode. Nobody could write it later, and each start would compile anew.
 RUN python3 -c 'import compileall, re, sysconfig; \
     compileall.compile_dir(sysconfig.get_path("stdlib"), quiet=2, rx=re.compile(r"/(site-packages|test|idlelib)/"))' \
@@ -58,13 +58,13 @@ ENV PATH=/opt/triage/bin:${PATH} HOME=/tmp PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYT
 # By number, so that a kubelet can tell that it is not root.
 USER 65532:65532
 WORKDIR /
-ARG BASE
+ARG BASE_IMAGE
 ARG VERSION=0.0.0
 ARG REVISION=unknown
 ARG CREATED=1970-01-01T00:00:00Z
 LABEL org.opencontainers.image.vendor="triage-operator" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.base.name="${BASE}" \
+      org.opencontainers.image.base.name="${BASE_IMAGE}" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}" \
       org.opencontainers.image.created="${CREATED}"

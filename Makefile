@@ -50,6 +50,10 @@ images: ## Build the images of operator and agent with Docker, and print their s
 chaos: .venv/.synced-dev ## Kill agents of every shape everywhere, and hold what became of it against a ledger of effects
 	@$(RUN)/python -m chaos $(ARGS)
 
+.PHONY: chart
+chart: .venv/.synced-dev ## Package the chart into dist/
+	@$(RUN)/python -c 'import helm_python; print(helm_python.package("charts/triage-operator", destination="dist"))'
+
 .PHONY: clean
 clean: ## Remove everything that these targets made
 	rm -rf .venv .tools build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
