@@ -83,7 +83,8 @@ def _by_hand(command: Callable[..., Any]) -> Callable[..., Any]:
             "--tracker",
             envvar=DocsEnv.TRACKER,
             show_envvar=True,
-            help="`postgres` or `file:PATH`.  [default: postgres on Postgres, else file:issues.json]",
+            help="`postgres`, `file:PATH` or `github:OWNER/NAME`, which takes DOCS_GITHUB_TOKEN."
+            "  [default: postgres on Postgres, else file:issues.json]",
         ),
         click.option(
             "--docs",
