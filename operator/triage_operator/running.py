@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 from functools import partial
 from typing import Any
 
@@ -205,12 +206,26 @@ async def run(settings: Settings, stop: asyncio.Event, *, checkpoint: Checkpoint
     """
     url = settings.database.locate()
     async with Kube.connect(settings.kube) as kube:
-        cluster_id = await _wait_for_cluster(kube, settings)
+        cluster_id = await _unless_stopped(stop, _wait_for_cluster(kube, settings))
+        if cluster_id is None:
+            return
         store = Store(url, cluster_id, pool_size=settings.database.pool_size)
         try:
             await Operator(settings, kube, store, cluster_id, checkpoint).run(stop)
         finally:
             await store.close()
+
+
+async def _unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, str]) -> str | None:
+    """Give what some work gives; None: it was to stop before."""
+    tasks = working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        return working.result() if working.done() else None
+    finally:
+        working.cancel()
+        stopping.cancel()
+        await asyncio.wait(tasks)
 
 
 async def _wait_for_cluster(kube: Kube, settings: Settings) -> str:
