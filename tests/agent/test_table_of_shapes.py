@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from google.adk.agents import LlmAgent, SequentialAgent
+from google.adk.agents import LlmAgent, LoopAgent, SequentialAgent
 from google.adk.apps.app import App
 from google.adk.code_executors.unsafe_local_code_executor import UnsafeLocalCodeExecutor
 from google.adk.events.event import Event
@@ -20,6 +20,7 @@ from google.adk.platform.time import get_time
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
+from google.adk.tools.tool_context import ToolContext
 from google.genai.types import Content
 
 from support.databases import a_run
@@ -97,7 +98,15 @@ KINDS = {
     "ask_silently": ToolKind.IDEMPOTENT,
     "read_page": ToolKind.READ_ONLY,
     "index_pages": ToolKind.READ_ONLY,
+    "leave": ToolKind.READ_ONLY,
 }
+
+
+def leave(tool_context: ToolContext) -> str:
+    tool_context.actions.escalate = True
+    return "left"
+
+
 HELP = call("helper", request="File it.")
 ANSWERED = answer("ask_silently", approved=True)
 
@@ -126,6 +135,18 @@ ACCEPTED = [
     ),
     Shape(title="LoopAgent", recorded="loop", resume=GOES_ON),
     Shape(title="LoopAgent that ends by `exit_loop`", recorded="loop_exit", resume=GOES_ON),
+    Shape(
+        title="LoopAgent that ends by a tool of its own",
+        build=lambda: Recording(
+            root=LoopAgent(
+                name="loop",
+                max_iterations=3,
+                sub_agents=[agent("docs", FILE, call("leave"), BYE, tools=[file_issue, leave])],
+            ),
+            kind="loop",
+        ),
+        resume=GOES_ON,
+    ),
     Shape(
         title="Sequential, Parallel and Loop inside each other",
         recorded="sequential_of_shells",
@@ -276,7 +297,7 @@ REFUSALS = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What became of a run: effects by tool, the number of replies, what its agents said and called; ``last`` is the last."""
+    """What became of a run: effects by tool, how many replies, what its agents said and called, and what last."""
 
     effects: Counter[str]
     replies: int

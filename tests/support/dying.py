@@ -35,6 +35,7 @@ class Mortal:
     deaths: int = 0
     dead: asyncio.Event = field(default_factory=asyncio.Event)
     is_living: bool = False
+    last_reply: str = ""
 
     async def live(self, build: Callable[[], App]) -> Ending:
         """Carry out attempts, each with an app built anew, until one comes to its end by itself."""
@@ -60,8 +61,12 @@ class Mortal:
             if self.dead.is_set():
                 await asyncio.Event().wait()
             result = await function(*args, **kwargs)
-            if (done := deed(*args, **kwargs)) is not None and done not in self.deeds:
+            done = deed(*args, **kwargs)
+            if done is not None and done[0] == "event":
+                done = (*done, self.last_reply)  # A loop says the same in each round.
+            if done is not None and done not in self.deeds:
                 self.deeds.add(done)
+                self.last_reply = done[1] if done[0] == "reply" else self.last_reply
                 if self.is_living and self.deadly(done):
                     self.dead.set()
                     await asyncio.Event().wait()

@@ -32,17 +32,20 @@ class EndedStepsPlugin(BasePlugin):
     ) -> types.Content | None:
         if not _has_ended(agent, callback_context._invocation_context):
             return None
-        self._pass_over(callback_context)
+        self._pass_over(agent, callback_context)
         return types.Content(role="model")
 
     @override
     async def before_model_callback(
         self, *, callback_context: CallbackContext, llm_request: LlmRequest
     ) -> LlmResponse | None:
-        said = _last_words(callback_context._invocation_context)
+        agent = callback_context._invocation_context.agent
+        if not isinstance(agent, BaseAgent):
+            return None
+        said = _last_words(agent, callback_context._invocation_context)
         if said is None:
             return None
-        self._pass_over(callback_context)
+        self._pass_over(agent, callback_context)
         return LlmResponse(content=said)
 
     @override
@@ -51,7 +54,10 @@ class EndedStepsPlugin(BasePlugin):
             return None
         return event.model_copy(update={"partial": True})  # which ADK does not store
 
-    def _pass_over(self, context: CallbackContext) -> None:
+    def _pass_over(self, agent: BaseAgent, context: CallbackContext) -> None:
+        # The loop around it was to end, and does not know it any more.
+        if any(event.actions.escalate for event in _events_of_step(agent, context._invocation_context)):
+            context.actions.escalate = True
         self._passed_over[id(context.actions)] = context.actions
 
 
@@ -65,18 +71,16 @@ def _has_ended(agent: BaseAgent, invocation: InvocationContext) -> bool:
     )
 
 
-def _last_words(invocation: InvocationContext) -> types.Content | None:
-    """Give what the current agent, at work in a shell, said last, if that was its last word; None: it goes on."""
-    agent = invocation.agent
-    if not isinstance(agent, BaseAgent):
-        return None
-    said = (event for event in _events_of_step(agent, invocation) if event.content is not None)
+def _last_words(agent: BaseAgent, invocation: InvocationContext) -> types.Content | None:
+    """Give what an agent, at work in a shell, said last, if that was its last word; None: it goes on."""
+    steps = _events_of_step(agent, invocation)
+    said = (event for event in steps if event.branch == invocation.branch and event.content is not None)
     last = next(said, None)
     return last.content if last is not None and _is_last_word(last, agent.name) else None
 
 
 def _events_of_step(agent: BaseAgent, invocation: InvocationContext) -> Iterator[Event]:
-    """Give the events on an agent's branch since its shell began the step that it is part of, the last first."""
+    """Give the events on an agent's branch, and on those within it, since its shell began its step, the last first."""
     shells = _shells(agent)
     for event in reversed(invocation.session.events if shells else ()):
         if event.invocation_id != invocation.invocation_id:
@@ -84,7 +88,7 @@ def _events_of_step(agent: BaseAgent, invocation: InvocationContext) -> Iterator
         # A shell stores its state before each step: what came before that belongs to another run of the agent.
         if event.author in shells and event.actions.agent_state is not None:
             return
-        if event.branch == invocation.branch:
+        if f"{event.branch}.".startswith(f"{invocation.branch}." if invocation.branch else ""):
             yield event
 
 

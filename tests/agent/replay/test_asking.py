@@ -11,6 +11,7 @@ from google.genai import types
 
 from support.stage import ScriptedLlm, Stage, an_app, by_turn, call, results, say
 from triage_agent.replay.asking import REPLY_METADATA
+from triage_agent.replay.replies import is_our_call_id
 from triage_agent.replay.sessions import FencedSessionService
 from triage_contract.names import REPLAYED_METADATA
 from triage_contract.states import Outcome
@@ -117,6 +118,24 @@ async def test_partial_replies_are_not_kept(stage: Stage) -> None:
     assert await stage.last_attempt("replies") == (1,)
     texts = [event.content.parts[0].text for event in stage.events if event.content and event.content.parts]
     assert texts == ["Done."]
+
+
+async def test_a_call_that_comes_in_pieces_is_made_once(stage: Stage) -> None:
+    page, piece = Page(), types.Part(function_call=types.FunctionCall(name="read_page", will_continue=True))
+    page.is_stuck = False
+
+    def streamed(request: LlmRequest) -> list[LlmResponse]:
+        whole = say("Done.") if results(request) else call("read_page", name="a")
+        return [
+            LlmResponse(content=types.Content(role="model", parts=[piece]), partial=True),
+            LlmResponse(content=types.Content(role="model", parts=[whole])),
+        ]
+
+    ending = await stage.attempt(an_app(ScriptedLlm(script=streamed), [page.read_page]))
+    assert ending.outcome is Outcome.FINISHED
+    assert len(page.ids) == 1
+    assert is_our_call_id(str(page.ids[0]))
+    assert await stage.last_attempt("replies") == (2,)
 
 
 async def test_a_reply_with_what_cannot_be_stored_is_stored(stage: Stage) -> None:

@@ -8,6 +8,7 @@ from google.adk.apps.app import App
 from google.adk.models.llm_request import LlmRequest
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import START, Workflow
 from google.adk.workflow._tool_node import _ToolNode
@@ -118,6 +119,30 @@ async def test_an_agent_that_keeps_its_calls_to_itself_is_in_doubt_as_a_whole(st
     stage.in_doubt = InDoubt.PARK
     ending = await stage.attempt(app)
     assert ending.message == "Begun, and not known to have happened: helper."
+
+
+@pytest.mark.parametrize("is_long_running", [False, True], ids=["confirmation", "long-running"])
+async def test_an_agent_that_runs_as_a_tool_cannot_wait_for_a_person(
+    stage: Stage, is_long_running: bool
+) -> None:
+    """ADK throws its session away: the calling agent hears that, and nothing that needed the person was done."""
+    ran: list[str] = []
+
+    def do(what: str) -> None:
+        ran.append(what)
+
+    asking = LongRunningFunctionTool(do) if is_long_running else FunctionTool(do, require_confirmation=True)
+    inner = ScriptedLlm(script=inner_script)
+    tool = AgentTool(LlmAgent(name="helper", description="d", model=inner, tools=[asking]))
+    outer = ScriptedLlm(script=by_turn(call("helper", request="a"), say("Done.")))
+    assert (await stage.attempt(an_app(outer, [tool]))).outcome is Outcome.FINISHED
+    assert len(ran) == is_long_running
+    (result,) = results(outer.asked[-1])
+    assert "cannot resume" in str(result)
+    assert [row[:2] for row in await stage.calls()] == [
+        ("do", "done" if is_long_running else "gated"),
+        ("helper", "done"),
+    ]
 
 
 async def test_a_node_inside_an_agent_that_runs_as_a_tool_keeps_its_id(stage: Stage) -> None:
