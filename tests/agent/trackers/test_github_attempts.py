@@ -1,12 +1,16 @@
 """Whole attempts that file on GitHub: whatever is lost, there is one issue, or a call that is in doubt."""
 
 import asyncio
+import os
+import signal
 from collections.abc import AsyncIterator
 
 import pytest
 from google.adk.apps.app import App
 
+from support.databases import Database, a_run
 from support.github import REPOSITORY, TOKEN, Fault, GitHub, github
+from support.killing import Agent, ended
 from support.stage import ScriptedLlm, Stage, by_turn, call, results, say, stage
 from triage_agent.docs_triage import samples
 from triage_agent.docs_triage.agent import compose_app
@@ -14,7 +18,9 @@ from triage_agent.docs_triage.folder import PageFolder
 from triage_agent.docs_triage.tools import DocsTools
 from triage_agent.trackers.github import GitHubTracker
 from triage_agent.trackers.github_api import GitHubSettings
-from triage_contract.states import Outcome
+from triage_contract.names import DocsEnv
+from triage_contract.states import ExitCode, Outcome
+from triage_local.model.server import ScriptedModel
 
 __all__ = ["stage"]
 
@@ -143,3 +149,27 @@ async def test_a_github_that_does_not_tell_leaves_the_call_in_doubt(
     assert ending.outcome is Outcome.IN_DOUBT
     assert "Bad credentials" in ending.message
     assert titles(there) == TITLES
+
+
+async def test_a_process_of_its_own_is_killed_after_the_write(database: Database, there: GitHub) -> None:
+    """All of it as in a pod: settings from the environment, a model behind HTTP, a real signal."""
+    there.faults.append(Fault(method="POST", writes=True, after=asyncio.Event()))
+    environment: dict[str, str] = {
+        DocsEnv.TRACKER: f"github:{REPOSITORY}",
+        DocsEnv.GITHUB_TOKEN: TOKEN,
+        DocsEnv.GITHUB_URL: there.url,
+    }
+    run = a_run(samples.report("tokens"))
+    async with ScriptedModel() as model:
+        agent = Agent(database=database, model_url=model.url, environment=environment)
+        lost = await database.open(run)
+        process = agent.start(run, lost)
+        await there.came.wait()
+        assert process.pid is not None
+        os.kill(process.pid, signal.SIGKILL)
+        await ended(process)
+        await database.close(run, lost.epoch)
+        code = await agent.work(run, await database.open(run, observed_epoch=lost.epoch))
+
+    assert code == ExitCode.FINISHED
+    assert len(there.issues) == 1
