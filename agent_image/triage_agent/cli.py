@@ -14,10 +14,11 @@ import click
 from pythonjsonlogger.json import JsonFormatter
 from typing_extensions import override
 
+from triage_agent.exceptions import InDoubtError
 from triage_agent.redacting import without_secrets
 from triage_contract.exceptions import TriageError
 from triage_contract.names import DocsEnv
-from triage_contract.states import Outcome
+from triage_contract.states import ExitCode, Outcome
 
 if TYPE_CHECKING:
     from triage_agent.attempt.ending import Ending
@@ -126,14 +127,28 @@ def start(report: str, crash_after_write: bool, **options: Any) -> None:
 @main.command()
 @click.argument("session")
 @click.argument("invocation")
+@click.option(
+    "--in-doubt",
+    type=click.Choice(["park", "retry", "fail"]),
+    default="park",
+    show_default=True,
+    help="What to do about a call that may have happened: leave it (exit status 85), run it again, or give up.",
+)
+@click.option(
+    "--done",
+    metavar="CALL=JSON",
+    multiple=True,
+    help="The result of a call in doubt, as a JSON object. May be given several times.",
+)
 @_by_hand
-def resume(session: str, invocation: str, **options: Any) -> None:
+def resume(session: str, invocation: str, in_doubt: str, done: tuple[str, ...], **options: Any) -> None:
     """Go on with INVOCATION of SESSION, as `triage start` printed them."""
 
     def begin(settings: "DocsSettings", hand: "HandOptions") -> Any:
         from triage_agent.hand import running
+        from triage_agent.hand.deciding import Decisions
 
-        return running.resume(settings, hand, session, invocation)
+        return running.resume(settings, hand, session, invocation, Decisions.parse(in_doubt, done))
 
     _run(begin, crash_after_write=False, **options)
 
@@ -169,10 +184,12 @@ def _run(
     )
     try:
         ending: Ending = asyncio.run(begin(DocsSettings.from_environment(environment), hand))
+    except InDoubtError as error:
+        _fail(str(error), ExitCode.IN_DOUBT)
     except TriageError as error:
         _fail(str(error))
     if ending.outcome is not Outcome.FINISHED:
-        _fail(ending.message)
+        _fail(ending.message, ExitCode.IN_DOUBT if ending.outcome is Outcome.IN_DOUBT else 1)
 
 
 def _checked(report: bytes) -> str:
@@ -192,9 +209,9 @@ def _checked(report: bytes) -> str:
     return text
 
 
-def _fail(message: str) -> NoReturn:
+def _fail(message: str, code: int = 1) -> NoReturn:
     click.echo(f"triage: {message}", err=True)
-    sys.exit(1)
+    sys.exit(code)
 
 
 def _log_unexpected(kind: Any, error: Any, trace: Any) -> None:

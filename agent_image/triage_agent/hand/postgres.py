@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
@@ -19,17 +19,18 @@ from triage_agent.attempt.settings import AttemptSettings
 from triage_agent.attempt.vitals import Vitals
 from triage_agent.attempt.working import Interruptions, work
 from triage_agent.exceptions import RefusedError
+from triage_agent.hand.deciding import HOW_TO_GO_ON, Decisions, decide
 from triage_agent.hand.identity import BY_HAND, new_session
 from triage_agent.hand.refusing import refuse_unless_open
 from triage_agent.replay.gate import Gate
 from triage_agent.shapes import inspect_shape
 from triage_contract.database.engine import open_engine, translated
 from triage_contract.database.fence import NewAttempt, close_fence, open_attempt
-from triage_contract.database.judging import judge, read_events
+from triage_contract.database.judging import read_events
 from triage_contract.database.rows import RunRow, SessionKey, read_fence
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import SessionBusyError
-from triage_contract.states import InDoubt, Outcome, RunState
+from triage_contract.states import Outcome, RunState
 from triage_contract.verdict import RunFacts, verdict
 
 _SESSIONS: Final = text("SELECT app_name, user_id FROM sessions WHERE id = :session_id")
@@ -48,12 +49,16 @@ _REOPEN_RUN: Final = text("UPDATE triage.runs SET state = 'active', ended_at = N
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HandSettings:
-    """How a run by hand is carried out. ``on_event`` sees each event once it is stored."""
+    """How a run by hand is carried out. ``on_event`` sees each event once it is stored.
+
+    ``decisions`` are about calls that an earlier attempt left in doubt, and those that come to be so.
+    """
 
     database: DatabaseUrl
     load: Callable[[], App]
     app_name: str
     on_event: Callable[[Event], None]
+    decisions: Decisions = field(default_factory=Decisions)
 
 
 async def start(settings: HandSettings, report: str, on_started: Callable[[RunRow], None]) -> Ending:
@@ -72,6 +77,7 @@ async def resume(settings: HandSettings, session_id: str, invocation_id: str) ->
 
     Raises:
         RefusedError: no such session, not an invocation of it, or one that needs no resume.
+        InDoubtError: a call may have happened, and nobody decided what to do about it, or to give up.
         SessionBusyError: another run of the session is active.
     """
     engine = open_engine(settings.database, application="triage-by-hand")
@@ -82,14 +88,14 @@ async def resume(settings: HandSettings, session_id: str, invocation_id: str) ->
                 fence = await read_fence(connection, run.session)
             if fence is not None:
                 await close_fence(engine, run.session, fence.epoch)
-            async with engine.connect() as connection:
-                if is_new:
-                    # Made without us: what its calls did is in no journal.
+            if is_new:
+                # Made without us: what its calls did is in no journal.
+                async with engine.connect() as connection:
                     events = await read_events(connection, run.session, invocation_id)
-                    root = inspect_shape(settings.load(), {}).root
-                    judgement = verdict(events, RunFacts(root=root) if events else None, None)
-                else:
-                    judgement = await judge(connection, run)
+                root = inspect_shape(settings.load(), {}).root
+                judgement = verdict(events, RunFacts(root=root) if events else None, None)
+            else:
+                judgement = await decide(engine, run, settings.decisions)
             refuse_unless_open(judgement, session_id, invocation_id)
             await _reopen(engine, run)
         return await _work(settings, engine, run, observed_epoch=fence.epoch if fence else 0)
@@ -136,7 +142,7 @@ async def _work(settings: HandSettings, engine: AsyncEngine, run: RunRow, *, obs
         database=settings.database,
         app="",
         tools={},
-        in_doubt=InDoubt.PARK,
+        in_doubt=settings.decisions.in_doubt,
         grace_seconds=0.0,  # a person waits: for a call that has begun, but not for the model
         heartbeat_seconds=2.0,
         memory_limit_bytes=None,
@@ -159,6 +165,8 @@ async def _work(settings: HandSettings, engine: AsyncEngine, run: RunRow, *, obs
     if ending.outcome is Outcome.HANDED_OFF:
         again = f"triage resume {run.session.session_id} {run.invocation_id}"
         return Ending.of(Outcome.HANDED_OFF, f"stopped; `{again}` goes on")
+    if ending.outcome is Outcome.IN_DOUBT:
+        return Ending.of(Outcome.IN_DOUBT, f"{ending.message.rstrip('.')}; {HOW_TO_GO_ON}")
     return ending
 
 

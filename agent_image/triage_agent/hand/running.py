@@ -3,7 +3,7 @@
 import os
 import signal
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from google.adk.apps.app import App
@@ -12,7 +12,9 @@ from google.adk.events.event import Event
 from triage_agent.attempt.ending import Ending
 from triage_agent.docs_triage.agent import build_app
 from triage_agent.docs_triage.settings import DocsSettings
+from triage_agent.exceptions import ConfigurationError
 from triage_agent.hand import postgres, sqlite
+from triage_agent.hand.deciding import Decisions
 from triage_agent.hand.printing import event_lines
 from triage_contract.database.rows import RunRow
 
@@ -45,13 +47,21 @@ def start(settings: DocsSettings, options: HandOptions, report: str) -> Coroutin
 
 
 def resume(
-    settings: DocsSettings, options: HandOptions, session: str, invocation: str
+    settings: DocsSettings, options: HandOptions, session: str, invocation: str, decisions: Decisions
 ) -> Coroutine[Any, Any, Ending]:
-    """Go on with an invocation; the coroutine raises RefusedError where there is nothing to go on with."""
+    """Go on with an invocation; the coroutine raises RefusedError where there is nothing to go on with.
+
+    Raises:
+        ConfigurationError: there are decisions, and no journal that could name a call in doubt.
+    """
     app = _build(settings, options)
     if options.sqlite_url is not None:
+        if decisions != Decisions():
+            raise ConfigurationError("--in-doubt and --done need Postgres: SQLite keeps no journal of calls")
         return sqlite.resume(_on_sqlite(options.sqlite_url, options, app), session, invocation)
-    return postgres.resume(_on_postgres(settings, options, app), session, invocation)
+    return postgres.resume(
+        replace(_on_postgres(settings, options, app), decisions=decisions), session, invocation
+    )
 
 
 def _build(settings: DocsSettings, options: HandOptions) -> App:
