@@ -1,9 +1,11 @@
 """What a decision can be: a closed union. Applying matches it exhaustively."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from triage_contract.states import Cause, Outcome, Phase, RunState
+from triage_contract.states import Cause, DecisionAction, Outcome, Phase, RunState
 from triage_operator.reasons import Reason
 
 
@@ -51,7 +53,8 @@ class EndAttempt(Stated):
 
     ``cause`` None: it was not lost (it finished, waits, or was ended on purpose), or with ``Outcome.LOST``
     not known yet. ``counted``: against the no-progress budget. ``exit_code`` None: no container was seen
-    terminated. The message becomes the row's ``error`` where the attempt left none itself.
+    terminated. ``confirmed``: its process is known to be dead, not only presumed. The message becomes the
+    row's ``error`` where the attempt left none itself.
     """
 
     serial: int
@@ -60,6 +63,7 @@ class EndAttempt(Stated):
     cause: Cause | None
     counted: bool
     exit_code: int | None
+    confirmed: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +79,31 @@ class FillCause(Stated):
     cause: Cause
     counted: bool
     exit_code: int | None
+    confirmed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfirmDeath(Stated):
+    """Record that the process of an ended attempt, presumed dead so far, is known to be.
+
+    Like a cause that is filled in, it changes nothing that is shown; calls in doubt are judged again by it.
+    """
+
+    serial: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CarryOutDecision(Stated):
+    """Do with a call in doubt what a person decided: it is done, with this result, or may run again.
+
+    ``call`` is its key in the journal, ``epoch`` that of the attempt that began it.
+    """
+
+    call: str
+    epoch: int
+    decided: DecisionAction
+    result: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,5 +145,15 @@ class DeleteRun(Stated):
 
 
 Action = (
-    Wait | OpenAttempt | CreatePod | EndAttempt | FillCause | RequestHandoff | DeletePod | EndRun | DeleteRun
+    Wait
+    | OpenAttempt
+    | CreatePod
+    | EndAttempt
+    | FillCause
+    | ConfirmDeath
+    | CarryOutDecision
+    | RequestHandoff
+    | DeletePod
+    | EndRun
+    | DeleteRun
 )

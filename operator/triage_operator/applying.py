@@ -8,9 +8,11 @@ import logging
 from typing import Final, assert_never
 
 from triage_contract.database.fence import NewAttempt
-from triage_contract.states import Outcome, RunState
+from triage_contract.states import DecisionAction, Outcome, RunState
 from triage_operator.actions import (
     Action,
+    CarryOutDecision,
+    ConfirmDeath,
     CreatePod,
     DeletePod,
     DeleteRun,
@@ -76,6 +78,10 @@ class Applier:
                 await self._end_attempt(snapshot, action)
             case FillCause():
                 await self._store.fill_cause(_end(action, Outcome.LOST))
+            case ConfirmDeath():
+                await self._store.confirm_death(action.serial)
+            case CarryOutDecision():
+                await self._carry_out(snapshot, action)
             case RequestHandoff():
                 await self._store.request_handoff(action.serial, reason=action.cause)
             case DeletePod():
@@ -101,6 +107,7 @@ class Applier:
                 cause=None,
                 counted=False,
                 exit_code=None,
+                confirmed=False,
                 message=message,
             )
             await self._store.end_attempt(end)
@@ -217,6 +224,19 @@ class Applier:
         self._refusals.pop(action.serial, None)
         await self._checkpoint(Step.ATTEMPT_ENDED)
 
+    async def _carry_out(self, snapshot: Snapshot, action: CarryOutDecision) -> None:
+        assert snapshot.row is not None
+        assert snapshot.fence is not None
+        is_done = action.decided is DecisionAction.DONE
+        await self._store.carry_out(
+            snapshot.row,
+            fence=snapshot.fence.epoch,
+            call=action.call,
+            epoch=action.epoch,
+            result=action.result if is_done else None,
+        )
+        await self._checkpoint(Step.DECISION_CARRIED_OUT)
+
     async def _end_run(self, snapshot: Snapshot, action: EndRun) -> None:
         await self._store.end_run(
             snapshot.row or run_row(snapshot.run, self._cluster_id),
@@ -234,5 +254,6 @@ def _end(action: EndAttempt | FillCause, outcome: Outcome) -> End:
         cause=action.cause,
         counted=action.counted,
         exit_code=action.exit_code,
+        confirmed=action.confirmed,
         message=action.message,
     )

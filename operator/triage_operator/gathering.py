@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 from uuid import UUID
@@ -10,18 +10,21 @@ from uuid import UUID
 from triage_contract.api import TriageAgent, TriageRun, parse_agent, parse_run
 from triage_contract.database.rows import AttemptRow
 from triage_contract.exceptions import ApiError
-from triage_contract.states import Outcome
-from triage_operator.exceptions import TornSnapshotError
+from triage_contract.states import InDoubt, Outcome
+from triage_operator.exceptions import KubeRefusedError, TornSnapshotError
 from triage_operator.identity import run_row
 from triage_operator.kube import Kube, Object
 from triage_operator.lives import Lives
 from triage_operator.places import AgentKey, Places
 from triage_operator.sightings import Sightings, belongs, epoch_of
 from triage_operator.snapshot import Refusal, Snapshot
-from triage_operator.store import RunKey, Store
+from triage_operator.store import Records, RunKey, Store
 
 AGENT_SECONDS: Final = 1.0
 """How long an agent that was read serves for its other runs: many start together. A change is told by a watch."""
+
+OUT_OF_SERVICE: Final = "node.kubernetes.io/out-of-service"
+"""Taint with which a person says that a node is shut down for good, so that nothing on it runs any more."""
 
 _Agent = tuple[TriageAgent | None, str | None]
 """An agent, or why it cannot be used; twice None: there is none."""
@@ -47,6 +50,11 @@ class Found:
     def is_limited(self) -> bool:
         """Whether the run may have to wait for a place."""
         return self.agent is not None and self.agent.spec.concurrency.max_running is not None
+
+    @property
+    def in_doubt(self) -> InDoubt:
+        """What becomes of undeclared calls in doubt; of an agent that is not there, nothing that cannot be undone."""
+        return InDoubt.PARK if self.agent is None else self.agent.spec.resume.in_doubt
 
 
 class Gatherer:
@@ -104,7 +112,11 @@ class Gatherer:
             TornSnapshotError: somebody else has made a pod since.
         """
         run, pods = found.run, found.pods
-        records = await self._store.read(run_row(run, self._cluster_id))
+        records = await self._store.read(
+            run_row(run, self._cluster_id),
+            in_doubt=found.in_doubt,
+            decided=[decision.call for decision in run.spec.decisions],
+        )
         if _pods_of(found.attempts) != _pods_of(records.attempts):
             raise TornSnapshotError("another operator made a pod while this one observed the run")
         newest = records.attempts[-1] if records.attempts else None
@@ -120,6 +132,8 @@ class Gatherer:
             attempts=records.attempts,
             fence=records.fence,
             judgement=records.judgement,
+            journal=records.journal,
+            repairs=records.repairs,
             calls=records.calls,
             issue=records.issue,
             pods=ours,
@@ -127,6 +141,7 @@ class Gatherer:
             foreign_pod=open_attempt is not None and _is_foreign(pods, ours, open_attempt),
             refusal=None if open_attempt is None else self._refusals.get(open_attempt.serial),
             node_unschedulable=await self._is_cordoned(None if open_attempt is None else open_attempt.node),
+            dead_nodes=frozenset([node async for node in self._dead_nodes(records)]),
             life=self._lives.sign(None if open_attempt is None else open_attempt.serial, records.now),
             running=records.running,
             ahead=self._places.ahead(found.agent_key, found.key, run.metadata.creation_timestamp),
@@ -140,6 +155,24 @@ class Gatherer:
             return True
         self._sightings.cordoned -= {node}
         return False
+
+    async def _dead_nodes(self, records: Records) -> AsyncIterator[str]:
+        """Give the nodes out of service among those on which a call in doubt was begun."""
+        doubts = () if records.judgement is None else records.judgement.doubts
+        epochs = {doubt.epoch for doubt in doubts}
+        for name in {
+            attempt.node
+            for attempt in records.attempts
+            if attempt.epoch in epochs and attempt.confirmed_at is None and attempt.node is not None
+        }:
+            try:
+                node = await self._kube.find_node(name)
+            except KubeRefusedError:
+                # Without the right to list nodes, a person knows as well.
+                return
+            taints = () if node is None else node["spec"].get("taints") or ()
+            if any(taint["key"] == OUT_OF_SERVICE for taint in taints):
+                yield name
 
     def forget_agent(self, key: AgentKey) -> None:
         """Have an agent read anew: it has changed."""

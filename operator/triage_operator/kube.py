@@ -179,6 +179,11 @@ class Kube:
         named = "" if name is None else f",metadata.name={name}"
         return self._list(_core(None, "nodes"), fieldSelector=f"spec.unschedulable=true{named}")
 
+    async def find_node(self, name: str) -> Object | None:
+        """Find a node by its name, with the right to list them; None: there is none."""
+        nodes = self._list(_core(None, "nodes"), fieldSelector=f"metadata.name={name}")
+        return await anext(nodes, None)
+
     def list_pods(self, namespace: str | None, *, label_selector: str) -> AsyncIterator[Object]:
         """List pods of a namespace, or of all (None), page by page."""
         return self._list(_core(namespace, "pods"), labelSelector=label_selector)

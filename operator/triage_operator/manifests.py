@@ -62,6 +62,7 @@ def build_pod(
         AttemptEnv.TOKEN: token,
         AttemptEnv.APP: agent.spec.app,
         AttemptEnv.TOOLS: json.dumps(agent.spec.tools, sort_keys=True),
+        AttemptEnv.IN_DOUBT: agent.spec.resume.in_doubt,
         AttemptEnv.GRACE_SECONDS: str(grace_seconds),
         AttemptEnv.HEARTBEAT_SECONDS: f"{heartbeat_seconds:g}",
     }

@@ -14,11 +14,12 @@ from triage_contract.exceptions import (
     SessionBusyError,
     TriageError,
 )
-from triage_operator.actions import Action, DeleteRun, EndAttempt, EndRun, FillCause, OpenAttempt, Wait
+from triage_operator.actions import Action, DeleteRun, EndAttempt, EndRun, OpenAttempt, Wait
 from triage_operator.agents import AgentKeeper
-from triage_operator.announcing import UNANNOUNCED, Announcer
+from triage_operator.announcing import Announcer, is_announced
 from triage_operator.applying import Applier
 from triage_operator.deciding import decide
+from triage_operator.deciding.carrying_out import ignored
 from triage_operator.exceptions import KubeConflictError, KubeUnavailableError, TornSnapshotError
 from triage_operator.gathering import Found, Gatherer
 from triage_operator.holding_up import held_up
@@ -149,8 +150,9 @@ class Reconciler:
         log("decided", extra=_about(found.key, name) | _facts(snapshot, action))
         await self._applier.apply(snapshot, action)
         self._note_places(found, action)
-        if not isinstance(action, DeleteRun | FillCause):
+        if not isinstance(action, DeleteRun):
             await self._write_status(found, snapshot, action)
+            self._tell_once(found, snapshot)
         if isinstance(action, Wait):
             self._gatherer.settle(snapshot)
             if action.phase.terminal:
@@ -172,10 +174,27 @@ class Reconciler:
         if status is not None and status != before:
             self._sightings.run(await self._kube.write_run_status({**found.raw, "status": status.to_json()}))
             await self._checkpoint(Step.STATUS_WRITTEN)
-        changed = status is None or not isinstance(action, Wait) or _reason(status) != _reason(before)
-        if changed and not (isinstance(action, Wait) and action.reason in UNANNOUNCED):
+        if is_announced(action, is_news=status is not None and _reason(status) != _reason(before)):
             self._announcer.announce(
                 found.run, action=_name(action), reason=action.reason, message=action.message
+            )
+
+    def _tell_once(self, found: Found, snapshot: Snapshot) -> None:
+        for repair in snapshot.repairs:
+            self._announcer.announce(
+                found.run,
+                action="Repair",
+                reason=Reason.REPAIRED,
+                message=repair.message,
+                once=f"repair {repair.id}",
+            )
+        for decision, why in ignored(snapshot):
+            self._announcer.announce(
+                found.run,
+                action="IgnoreDecision",
+                reason=Reason.DECISION_IGNORED,
+                message=f"The decision {decision.action} does nothing: {why}",
+                once=f"decision {decision.call} {decision.attempt} {decision.action}",
             )
 
     async def _hold_up(self, raw: Object, reason: Reason, message: str) -> None:

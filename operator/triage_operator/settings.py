@@ -27,6 +27,9 @@ class DecidingSettings:
     last_word_seconds: float = 10.0
     """From a loss of unknown cause to the end of its run for want of progress, since that end is for good."""
 
+    evidence_seconds: float = 30.0
+    """Between two looks whether the node of a call in doubt was declared out of service."""
+
     deletion_slack_seconds: float = 2.0
     """Beyond a pod's grace period, until an attempt that neither released its fence nor ended is taken for lost."""
 

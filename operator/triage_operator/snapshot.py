@@ -24,6 +24,38 @@ class CallCounts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JournaledCall:
+    """A call that began and did not end, or about which a person decided.
+
+    ``key`` names it in decisions; ``epoch`` is that of the attempt that began it last, for the ``begun_times``-th time.
+    ``state``, ``kind`` and ``doubt`` are as the row holds them, maybe of a later release. ``arguments`` are JSON, cut.
+    ``doubt_message`` is what the agent learned of it. ``cleared``: it may run again. ``decided``: a person settled it.
+    """
+
+    key: str
+    tool: str
+    kind: str
+    state: str
+    epoch: int
+    arguments: str
+    begun_at: datetime
+    begun_times: int
+    doubt: str | None
+    doubt_message: str | None
+    cleared: bool
+    decided: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """A session was put right by an attempt before ADK went on with it."""
+
+    id: int
+    epoch: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LifeSign:
     """Signs of life of the open attempt beside its pod, by the database's clock.
 
@@ -54,13 +86,15 @@ class Snapshot:
 
     ``now`` is by the database's clock, as the times in rows are. ``agent`` None: no such TriageAgent, or one
     that cannot be read (``agent_error`` says which). ``row`` None: the run was never recorded. ``judgement``
-    None: no row, or an attempt is open, which may change it at any moment. ``pods`` are the run's pods by
-    epoch, found by their labels; ``last_pods`` is the last that was seen of those that are gone, as far as this
-    operator saw any. ``issue`` is the number of the issue that the run filed, by the journaled result of its
-    tool call. ``foreign_pod``: another's pod stands under the name that the open attempt's pod should have.
-    ``refusal`` None: the open attempt's pod was not refused, as far as this operator knows.
-    ``node_unschedulable`` is about the node of the open attempt's pod. ``running`` counts open attempts of the
-    same agent in the namespace; ``ahead`` the runs of that agent that wait for a place and came before.
+    None: no row, or an attempt is open, which may change it at any moment; then ``journal`` is empty, too. It
+    holds the calls that did not end, and those named in ``spec.decisions``. ``repairs`` are those of the last
+    hour. ``pods`` are the run's pods by epoch, found by their labels; ``last_pods`` is the last that was seen of
+    those that are gone, as far as this operator saw any. ``issue`` is the number of the issue that the run filed,
+    by the journaled result of its tool call. ``foreign_pod``: another's pod stands under the name that the open
+    attempt's pod should have. ``refusal`` None: the open attempt's pod was not refused, as far as this operator
+    knows. ``node_unschedulable`` is about the node of the open attempt's pod; ``dead_nodes`` are those of attempts
+    with calls in doubt that a person has declared out of service. ``running`` counts open attempts of the same
+    agent in the namespace; ``ahead`` the runs of that agent that wait for a place and came before.
 
     Pods are read before rows: what an attempt wrote must not be older here than what its pod says of its end.
     """
@@ -73,6 +107,8 @@ class Snapshot:
     attempts: tuple[AttemptRow, ...]
     fence: FenceRow | None
     judgement: Judgement | None
+    journal: tuple[JournaledCall, ...]
+    repairs: tuple[Repair, ...]
     calls: CallCounts
     issue: str | None
     pods: Mapping[int, Pod]
@@ -80,6 +116,7 @@ class Snapshot:
     foreign_pod: bool
     refusal: Refusal | None
     node_unschedulable: bool
+    dead_nodes: frozenset[str]
     life: LifeSign
     running: int
     ahead: int

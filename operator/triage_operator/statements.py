@@ -6,6 +6,9 @@ from sqlalchemy import text
 
 from triage_contract.states import ToolKind
 
+ARGUMENTS_LENGTH: Final = 8192
+"""Characters of a call's arguments that are read, more than are ever shown: secrets in them are masked later."""
+
 SUMMARY: Final = text("""
 SELECT clock_timestamp() AS now,
     (
@@ -24,6 +27,22 @@ WHERE app_name = :app_name AND user_id = :user_id AND session_id = :session_id
 """)
 """By the database's clock: how many attempts of the run's agent are open; the run's journaled calls, counted, and
 the number of the last issue that one of them filed."""
+
+JOURNAL: Final = text("""
+SELECT call_id AS key, tool, kind, state, epoch, left(args::text, :length) AS arguments, begun_at, begun_times, doubt,
+    doubt_message, cleared_by IS NOT NULL AS cleared, coalesce(settled_by = 'decision', false) AS decided
+FROM triage.tool_calls
+WHERE app_name = :app_name AND user_id = :user_id AND session_id = :session_id AND invocation_id = :invocation_id
+    AND (state = 'begun' OR call_id = ANY(:decided))
+ORDER BY begun_at, call_id
+""").bindparams(length=ARGUMENTS_LENGTH)
+"""The calls of a run that did not end, and those of some keys."""
+
+REPAIRS: Final = text("""
+SELECT id, epoch, message FROM triage.repairs
+WHERE run_id = :id AND created_at > clock_timestamp() - interval '1 hour' ORDER BY id
+""")
+"""The repairs of a run that were made as long ago as an API server keeps Events, or later."""
 
 RECORD_POD: Final = text("""
 WITH made AS (
@@ -53,6 +72,7 @@ WITH ended AS (
     UPDATE triage.attempts a
     SET ended_at = clock_timestamp(), outcome = :outcome, cause = CAST(:cause AS text), counted = :counted,
         exit_code = CAST(:exit_code AS integer), error = coalesce(a.error, CAST(:message AS text)),
+        confirmed_at = CASE WHEN :confirmed THEN clock_timestamp() END,
         lost_at = CASE WHEN CAST(:cause AS text) IS NOT NULL OR CAST(:outcome AS text) = 'lost'
             THEN coalesce(a.released_at, clock_timestamp()) END
     WHERE a.serial = :serial AND a.ended_at IS NULL
@@ -74,7 +94,8 @@ WITH before AS (
 ), filled AS (
     UPDATE triage.attempts a
     SET cause = CAST(:cause AS text), counted = :counted, exit_code = CAST(:exit_code AS integer),
-        error = CAST(:message AS text)
+        error = CAST(:message AS text),
+        confirmed_at = coalesce(a.confirmed_at, CASE WHEN :confirmed THEN clock_timestamp() END)
     FROM before WHERE a.serial = before.serial
     RETURNING a.run_id, a.epoch, a.outcome, a.cause, before.cause AS cause_before
 ), labelled AS (
@@ -91,6 +112,29 @@ FROM labelled
 """)
 """Corrects the cause of a lost attempt; if it had none before, counts attempt and loss, and the resume that it led
 to."""
+
+CONFIRM_DEATH: Final = text(
+    "UPDATE triage.attempts SET confirmed_at = clock_timestamp() WHERE serial = :serial AND confirmed_at IS NULL"
+)
+"""Records, once, that the process of an attempt is known to be dead."""
+
+CARRY_OUT_DECISION: Final = text("""
+WITH closed AS (
+    SELECT FROM triage.fences
+    WHERE app_name = :app_name AND user_id = :user_id AND session_id = :session_id AND epoch = :fence AND token IS NULL
+    FOR SHARE
+)
+UPDATE triage.tool_calls c
+SET cleared_by = CASE WHEN NOT :done THEN 'decision' END,
+    settled_by = CASE WHEN :done THEN 'decision' END,
+    state = CASE WHEN :done THEN 'settled' ELSE 'begun' END,
+    result = CASE WHEN :done THEN CAST(:result AS jsonb) END,
+    actions = CASE WHEN :done THEN CAST('{}' AS jsonb) END,
+    ended_at = CASE WHEN :done THEN clock_timestamp() END
+WHERE c.app_name = :app_name AND c.user_id = :user_id AND c.session_id = :session_id AND c.call_id = :call
+    AND c.state = 'begun' AND c.epoch = :epoch AND EXISTS (SELECT FROM closed)
+""")
+"""Settles a call in doubt, or lets it run again, while nobody may write to its session."""
 
 _RECOVERIES = """
 WITH recovered AS (
@@ -184,10 +228,16 @@ SELECT (
         WHERE a.ended_at IS NULL
             AND r.cluster_id = :cluster_id AND r.namespace = :namespace AND r.agent = :agent
     ) AS running,
+    (
+        SELECT root FROM triage.runs
+        WHERE cluster_id = :cluster_id AND namespace = :namespace AND agent = :agent AND root IS NOT NULL
+        ORDER BY created_at DESC LIMIT 1
+    ) AS root,
     count(*) AS calls, array_agg(DISTINCT c.tool) FILTER (WHERE c.kind = :undeclared) AS undeclared
 FROM newest JOIN triage.tool_calls c USING (app_name, user_id, session_id)
 """).bindparams(undeclared=ToolKind.UNDECLARED.value)
-"""What the rows say of an agent; of its tools those that its newest runs called."""
+"""What the rows say of an agent; of its tools those that its newest runs called, and in ``root`` those that its newest
+run had. Tools that a server offers are known only once they are called."""
 
 LOOK: Final = text("""
 SELECT clock_timestamp() AS now,

@@ -23,6 +23,7 @@ from triage_operator.conditions import build_condition
 from triage_operator.phases import PHASES
 from triage_operator.reasons import Reason
 from triage_operator.snapshot import Snapshot
+from triage_operator.waiting_calls import waiting_calls
 
 _HELD_UP: Final = frozenset(
     {
@@ -35,6 +36,7 @@ _HELD_UP: Final = frozenset(
         Reason.BAD_AGENT,
         Reason.POD_REFUSED,
         Reason.DATABASE_UNREACHABLE,
+        Reason.DATABASE_BEHIND,
     }
 )
 """Reasons for which somebody or something has to come to a run's help."""
@@ -48,6 +50,15 @@ def build_status(snapshot: Snapshot, action: Action) -> RunStatus | None:
         phase, output = action.phase, _output(snapshot)
     else:
         return None
+    if action.reason is Reason.DATABASE_BEHIND:
+        # What was shown before is all that tells of the newer database.
+        return snapshot.run.status.model_copy(
+            update={
+                "phase": phase,
+                "conditions": _conditions(snapshot, action, phase),
+                "observed_generation": snapshot.run.metadata.generation,
+            }
+        )
     row, attempts = snapshot.row, snapshot.attempts
     return RunStatus(
         phase=phase,
@@ -64,6 +75,7 @@ def build_status(snapshot: Snapshot, action: Action) -> RunStatus | None:
             done=snapshot.calls.done,
             suppressed=snapshot.calls.suppressed_by_journal + snapshot.calls.suppressed_by_tracker,
         ),
+        waiting_for=waiting_calls(snapshot) if phase is Phase.WAITING else (),
         last_cause=next((attempt.cause for attempt in reversed(attempts) if attempt.cause), None),
         recovery_seconds=_recovery_seconds(snapshot),
         issue=snapshot.issue,

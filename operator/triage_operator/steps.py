@@ -13,6 +13,7 @@ class Step(StrEnum):
     POD_RENAMED = "pod renamed"
     POD_CREATED = "pod created"
     POD_RECORDED = "pod recorded"
+    DECISION_CARRIED_OUT = "decision carried out"
     RUN_ENDED = "run ended"
     STATUS_WRITTEN = "status written"
 

@@ -1,5 +1,6 @@
 """What the operator reads from and writes to the database."""
 
+import json
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -25,10 +26,12 @@ from triage_contract.database.rows import (
 )
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.names import LIFE_LOCK_CLASS, Channel
-from triage_contract.states import Cause, Outcome, RunState
+from triage_contract.states import Cause, InDoubt, Outcome, RunState
+from triage_contract.tools import undeclared_tools
 from triage_contract.verdict import Judgement
 from triage_operator import statements
-from triage_operator.snapshot import CallCounts
+from triage_operator.sanitising import storable
+from triage_operator.snapshot import CallCounts, JournaledCall, Repair
 
 RECOVERY_BOUNDS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 """Upper bounds, in seconds, of the recovery histogram's buckets: from a hand-off to a long backoff."""
@@ -38,7 +41,7 @@ RECOVERY_BOUNDS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 
 class Records:
     """All that the database knows of a run, at ``now`` by its clock. ``row`` None: it was never recorded.
 
-    ``judgement`` None: it was never recorded, or an attempt is open.
+    ``judgement`` None: it was never recorded, or an attempt is open; then ``journal`` is empty, too.
     """
 
     now: datetime
@@ -46,6 +49,8 @@ class Records:
     attempts: tuple[AttemptRow, ...]
     fence: FenceRow | None
     judgement: Judgement | None
+    journal: tuple[JournaledCall, ...]
+    repairs: tuple[Repair, ...]
     calls: CallCounts
     issue: str | None
     running: int
@@ -69,8 +74,8 @@ class ActiveRun:
 class AgentFacts:
     """What the rows say of an agent.
 
-    ``running`` counts its open attempts. ``undeclared`` are the tools that were called in its newest runs and are
-    of no declared kind; None: none was called.
+    ``running`` counts its open attempts. ``undeclared`` are the tools of no declared kind that its newest run has or
+    that were called in its newest runs; None: no attempt has told its tools, and none was called.
     """
 
     running: int
@@ -101,6 +106,7 @@ class End:
     cause: Cause | None
     counted: bool
     exit_code: int | None
+    confirmed: bool
     message: str
 
 
@@ -135,8 +141,16 @@ class Store:
         async with self._reading() as connection:
             return await read_attempts(connection, run_id)
 
-    async def read(self, run: RunRow) -> Records:
-        """Read all about a run in one connection; ``run`` is its row as it would be recorded."""
+    async def read(
+        self, run: RunRow, *, in_doubt: InDoubt = InDoubt.PARK, decided: Collection[str] = ()
+    ) -> Records:
+        """Read all about a run in one connection.
+
+        Args:
+            run: its row as it would be recorded.
+            in_doubt: what its agent wants done about undeclared calls in doubt.
+            decided: keys of calls about which a person decided.
+        """
         async with self._reading() as connection:
             row = await read_run(connection, run.id)
             # The fence first: what is read after a null token, at the same epoch, stands still.
@@ -144,7 +158,7 @@ class Store:
             attempts = await read_attempts(connection, run.id)
             # While an attempt is open nobody asks, and nothing keeps the answer true.
             is_open = bool(attempts) and attempts[-1].ended_at is None
-            judgement = None if row is None or is_open else await judge(connection, row)
+            judgement = None if row is None or is_open else await judge(connection, row, in_doubt)
             params = {
                 **session_params(run.session),
                 "invocation_id": run.invocation_id,
@@ -153,12 +167,21 @@ class Store:
                 "agent": run.agent,
             }
             summary = (await connection.execute(statements.SUMMARY, params)).one()
+            journal: tuple[JournaledCall, ...] = ()
+            if judgement is not None:
+                calls = (
+                    await connection.execute(statements.JOURNAL, {**params, "decided": list(decided)})
+                ).mappings()
+                journal = tuple(JournaledCall(**call) for call in calls)
+            repairs = (await connection.execute(statements.REPAIRS, {"id": run.id})).mappings()
         return Records(
             now=summary.now,
             row=row,
             attempts=attempts,
             fence=fence,
             judgement=judgement,
+            journal=journal,
+            repairs=tuple(Repair(**repair) for repair in repairs),
             calls=CallCounts(
                 begun=summary.begun,
                 done=summary.done,
@@ -210,6 +233,33 @@ class Store:
         """Record the cause of an attempt that ended without one."""
         await self._execute(statements.FILL_CAUSE, **_end(end))
 
+    async def confirm_death(self, serial: int) -> None:
+        """Record that the process of an attempt is known to be dead."""
+        await self._execute(statements.CONFIRM_DEATH, serial=serial)
+
+    async def carry_out(
+        self,
+        run: RunRow,
+        *,
+        fence: int,
+        call: str,
+        epoch: int,
+        result: Mapping[str, Any] | None,
+    ) -> None:
+        """Settle a call in doubt with a result, or let it run again (None).
+
+        Nothing happens unless the session's fence is closed at ``fence`` and the call is still as its attempt left it.
+        """
+        await self._execute(
+            statements.CARRY_OUT_DECISION,
+            **session_params(run.session),
+            fence=fence,
+            call=call,
+            epoch=epoch,
+            done=result is not None,
+            result=None if result is None else json.dumps(storable(result)),
+        )
+
     async def request_handoff(self, serial: int, *, reason: str) -> None:
         """Ask an attempt to release its fence at its next boundary."""
         await self._execute(statements.REQUEST_HANDOFF, serial=serial, reason=reason, channel=Channel.HANDOFF)
@@ -255,8 +305,9 @@ class Store:
         params = {"cluster_id": self._cluster_id, "namespace": namespace, "agent": agent}
         async with self._reading() as connection:
             row = (await connection.execute(statements.AGENT_FACTS, params)).one()
-        undeclared = frozenset(row.undeclared or ())
-        return AgentFacts(running=row.running, undeclared=undeclared if row.calls else None)
+        undeclared = frozenset((*(row.undeclared or ()), *undeclared_tools(row.root)))
+        is_told = bool(row.calls) or "tools" in (row.root or {})
+        return AgentFacts(running=row.running, undeclared=undeclared if is_told else None)
 
     async def look(self, *, lapse_seconds: float) -> Look:
         """Look at all claimed attempts; ``lapse_seconds`` without a heartbeat is silence."""
@@ -315,5 +366,6 @@ def _end(end: End) -> dict[str, Any]:
         "cause": end.cause,
         "counted": end.counted,
         "exit_code": end.exit_code,
+        "confirmed": end.confirmed,
         "message": end.message,
     }

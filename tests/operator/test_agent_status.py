@@ -36,12 +36,13 @@ def test_agent_whose_template_cannot_be_merged_names_the_field() -> None:
 @pytest.mark.parametrize(
     ("undeclared", "status", "reason", "message"),
     [
-        ([], "True", "ToolsDeclared", "Each tool that was called is ReadOnly or Idempotent."),
+        ([], "True", "ToolsDeclared", "Each known tool has a declared kind."),
         (
             ["send_mail", "deploy"],
             "False",
             "ToolsUndeclared",
-            "Neither ReadOnly nor Idempotent, and run again after a loss: deploy, send_mail.",
+            "Of no declared kind: deploy, send_mail. A call that began and whose end is not known waits for a decision"
+            " (resume.inDoubt: Park).",
         ),
     ],
 )
@@ -59,7 +60,24 @@ def test_tools(undeclared: list[str], status: str, reason: str, message: str) ->
 def test_many_tools_are_counted() -> None:
     _, tools = _status(a_triage_agent(), [f"tool_{number:03}" for number in range(200)]).conditions
 
-    assert tools.message.endswith("tool_019 and 180 more.")
+    assert "tool_019 and 180 more. " in tools.message
+
+
+def test_tool_that_was_declared_since_is_none_of_them() -> None:
+    agent = a_triage_agent(tools={"deploy": "Idempotent", "send_mail": "Undeclared"})
+
+    _, tools = _status(agent, ["deploy", "send_mail"]).conditions
+
+    assert tools.message.startswith("Of no declared kind: send_mail. ")
+
+
+@pytest.mark.parametrize(
+    ("in_doubt", "said"), [("Retry", "may happen twice"), ("Fail", "makes its run fail")]
+)
+def test_condition_says_what_becomes_of_calls_in_doubt(in_doubt: str, said: str) -> None:
+    _, tools = _status(a_triage_agent(resume={"inDoubt": in_doubt}), ["deploy"]).conditions
+
+    assert f"{said} (resume.inDoubt: {in_doubt})." in tools.message
 
 
 def test_status_that_says_nothing_new_equals_the_one_that_stands() -> None:

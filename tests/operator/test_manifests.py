@@ -75,6 +75,10 @@ def test_pod_is_bare_labelled_and_owned_by_its_run() -> None:
     }
 
 
+def test_container_knows_what_becomes_of_undeclared_calls_in_doubt() -> None:
+    assert _env(_pod(a_triage_agent(resume={"inDoubt": "Retry"})))["TRIAGE_IN_DOUBT"] == "Retry"
+
+
 def test_pod_has_no_finalizer() -> None:
     assert "finalizers" not in _pod()["metadata"]
 
@@ -90,6 +94,7 @@ def test_container_works_on_its_attempt() -> None:
         "TRIAGE_EPOCH": "2",
         "TRIAGE_TOKEN": "a-token",
         "TRIAGE_APP": "triage_agent.docs_triage.agent:app",
+        "TRIAGE_IN_DOUBT": "Park",
         "TRIAGE_GRACE_SECONDS": "30",
         "TRIAGE_HEARTBEAT_SECONDS": "2",
         "TRIAGE_MEMORY_LIMIT_BYTES": "268435456",

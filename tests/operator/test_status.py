@@ -193,6 +193,7 @@ def test_status_tells_the_runs_history() -> None:
         "resumes": 1,
         "noProgress": 0,
         "toolCalls": {"begun": 3, "done": 2, "suppressed": 2},
+        "waitingFor": [],
         "lastCause": "oom",
         "recoverySeconds": 1.75,
         "issue": "41",
@@ -210,6 +211,7 @@ def test_new_run_has_no_history() -> None:
         "resumes": 0,
         "noProgress": 0,
         "toolCalls": {"begun": 0, "done": 0, "suppressed": 0},
+        "waitingFor": [],
     }
 
 

@@ -14,9 +14,11 @@ from triage_contract.api import TriageAgent, TriageRun, parse_agent, parse_run
 from triage_contract.database.rows import AttemptRow, FenceRow, RunRow, SessionKey
 from triage_contract.quantities import format_memory
 from triage_contract.states import Cause, Outcome, RunState, Verdict
-from triage_contract.verdict import Call, Judgement
+from triage_contract.verdict import Call, DoubtfulCall, Judgement, Remedy
 from triage_operator.actions import (
     Action,
+    CarryOutDecision,
+    ConfirmDeath,
     CreatePod,
     DeletePod,
     DeleteRun,
@@ -29,7 +31,7 @@ from triage_operator.actions import (
 )
 from triage_operator.deciding import decide
 from triage_operator.settings import DecidingSettings
-from triage_operator.snapshot import CallCounts, LifeSign, Pod, Refusal, Snapshot
+from triage_operator.snapshot import CallCounts, JournaledCall, LifeSign, Pod, Refusal, Snapshot
 
 RUN_UID = "4f1a2b3c-0000-4000-8000-000000000001"
 SETTINGS = DecidingSettings()
@@ -85,6 +87,7 @@ def an_attempt(**fields: Any) -> AttemptRow:
         released_at=None,
         lost_at=None,
         ended_at=None,
+        confirmed_at=None,
         memory_used_bytes=100 * MEBIBYTE,
         replies=0,
         calls_done=0,
@@ -118,10 +121,10 @@ def released(outcome: Outcome, **fields: Any) -> AttemptRow:
 
 
 def lost(cause: Cause | None, **fields: Any) -> AttemptRow:
-    """An attempt that was lost just now, and left nothing new."""
+    """An attempt that was lost just now, left nothing new, and whose process is known to be dead."""
     counted = cause in (None, Cause.SIGKILL, Cause.APP_ERROR, Cause.EXIT0_UNFINISHED, Cause.UNRESPONSIVE)
     ended = {"outcome": Outcome.LOST, "cause": cause, "counted": counted, "lost_at": NOW, "ended_at": NOW}
-    return an_attempt(**{**ended, **fields})
+    return an_attempt(**{**ended, "confirmed_at": NOW, **fields})
 
 
 def ended(outcome: Outcome, cause: Cause | None = None, **fields: Any) -> AttemptRow:
@@ -173,6 +176,13 @@ class Scenario:
     def judged(self, verdict: Verdict, *, calls: tuple[str, ...] = (), **facts: Any) -> "Scenario":
         open_calls = tuple(Call(id=f"id-{name}", name=name) for name in calls)
         return replace(self, judgement=Judgement(verdict=verdict, why="Because.", calls=open_calls, **facts))
+
+    def doubting(self, *calls: JournaledCall, remedy: Remedy = Remedy.PARK) -> "Scenario":
+        """Have calls in doubt, about all of which the same is to be done."""
+        doubts = tuple(
+            DoubtfulCall(key=it.key, id=it.key, name=it.tool, epoch=it.epoch, remedy=remedy) for it in calls
+        )
+        return self.judged(Verdict.IN_DOUBT, doubts=doubts).where(journal=calls)
 
     def over(self, state: RunState, reason: str | None = None, at: datetime = NOW) -> "Scenario":
         return replace(self, state=state, reason=reason, ended_at=at)
@@ -228,6 +238,8 @@ class Scenario:
             "attempts": self.rows,
             "fence": self._fence(),
             "judgement": self.judgement,
+            "journal": (),
+            "repairs": (),
             "calls": NO_CALLS,
             "issue": None,
             "pods": self.pods,
@@ -235,6 +247,7 @@ class Scenario:
             "foreign_pod": False,
             "refusal": None,
             "node_unschedulable": False,
+            "dead_nodes": frozenset(),
             "life": LifeSign(lock_free_since=None, reachable_since=ago(3600)),
             "running": 0,
             "ahead": 0,
@@ -259,6 +272,25 @@ class Scenario:
 def a_run() -> Scenario:
     """A run that nobody has looked at yet, of an agent that is well."""
     return Scenario()
+
+
+def a_call(key: str = "call-1", **fields: Any) -> JournaledCall:
+    """A call of an undeclared tool that the first attempt began."""
+    call = JournaledCall(
+        key=key,
+        tool="send_mail",
+        kind="Undeclared",
+        state="begun",
+        epoch=1,
+        arguments='{"to": "ops"}',
+        begun_at=ago(30),
+        begun_times=1,
+        doubt=None,
+        doubt_message=None,
+        cleared=False,
+        decided=False,
+    )
+    return replace(call, **fields)
 
 
 def at_work() -> Scenario:
@@ -290,6 +322,10 @@ def shown(action: Action) -> str:
             return f"EndAttempt {action.serial} {action.outcome} {action.cause or '-'} {action.reason}{code}{counted}"
         case FillCause():
             return f"FillCause {action.serial} {action.cause}{' counted' if action.counted else ''}"
+        case ConfirmDeath():
+            return f"ConfirmDeath {action.serial}"
+        case CarryOutDecision():
+            return f"CarryOutDecision {action.call} of {action.epoch} {action.decided} {dict(action.result)}"
         case RequestHandoff():
             return f"RequestHandoff {action.serial} {action.cause}"
         case DeletePod():

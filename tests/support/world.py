@@ -12,6 +12,8 @@ from triage_contract.database.rows import AttemptRow, FenceRow
 from triage_contract.states import Outcome, RunState, Verdict
 from triage_operator.actions import (
     Action,
+    CarryOutDecision,
+    ConfirmDeath,
     CreatePod,
     DeletePod,
     DeleteRun,
@@ -97,15 +99,23 @@ class World:
                     self._end(action)
             case FillCause():
                 self._change(
-                    action.epoch, cause=action.cause, counted=action.counted, exit_code=action.exit_code
+                    action.epoch,
+                    cause=action.cause,
+                    counted=action.counted,
+                    exit_code=action.exit_code,
+                    confirmed_at=self.now
+                    if action.confirmed
+                    else self.attempts[action.epoch - 1].confirmed_at,
                 )
+            case ConfirmDeath():
+                self._change(action.epoch, confirmed_at=self.now)
             case RequestHandoff():
                 self._change(self.epoch, handoff_requested_at=self.now, handoff_reason=str(action.cause))
             case DeletePod():
                 self._delete(int(action.name.rpartition("-a")[2]))
             case EndRun():
                 self.state, self.ended_at = action.state, self.now
-            case Wait() | DeleteRun():
+            case Wait() | DeleteRun() | CarryOutDecision():
                 pass
         return action
 
@@ -128,6 +138,7 @@ class World:
         self._change(
             action.epoch,
             ended_at=self.now,
+            confirmed_at=self.now if action.confirmed else None,
             lost_at=self.now if action.outcome is Outcome.LOST else None,
             outcome=action.outcome,
             cause=action.cause,

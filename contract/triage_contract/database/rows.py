@@ -74,6 +74,7 @@ class AttemptRow:
     released_at: datetime | None
     lost_at: datetime | None
     ended_at: datetime | None
+    confirmed_at: datetime | None
     memory_used_bytes: int | None
     replies: int
     calls_done: int

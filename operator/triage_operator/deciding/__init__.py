@@ -11,10 +11,15 @@ from typing import Final
 
 from triage_operator.actions import Action, Wait
 from triage_operator.deciding.agent import wait_for_agent
+from triage_operator.deciding.awaiting_word import await_word
 from triage_operator.deciding.cancelling import cancel
+from triage_operator.deciding.carrying_out import carry_out
 from triage_operator.deciding.cleaning_up import clean_up, clean_up_at
 from triage_operator.deciding.closed import keep_closed
+from triage_operator.deciding.confirming import confirm_death
 from triage_operator.deciding.deadline import deadline_at, enforce_deadline
+from triage_operator.deciding.doubting import fail_in_doubt
+from triage_operator.deciding.falling_behind import stop_behind
 from triage_operator.deciding.filling_cause import fill_cause
 from triage_operator.deciding.finishing import finish
 from triage_operator.deciding.giving_up import give_up
@@ -38,8 +43,11 @@ from triage_operator.settings import DecidingSettings
 from triage_operator.snapshot import Snapshot
 
 POLICIES: Final[Sequence[Policy]] = (
-    # Ended attempts. First, since budget and memory go by the cause of the last loss.
+    # Nothing may rest on rows that are older than what they led to.
+    stop_behind,
+    # Ended attempts, before what goes by their causes (budget, memory) and by their deaths (calls in doubt).
     fill_cause,
+    confirm_death,
     clean_up,
     # The open attempt. What it says of itself goes before everything that others say of it.
     accept_release,
@@ -59,11 +67,15 @@ POLICIES: Final[Sequence[Policy]] = (
     finish,
     cancel,
     enforce_deadline,
+    # A decision goes before the agent's policy, which would leave nothing to decide about.
+    carry_out,
+    fail_in_doubt,
     refuse,
     # What holds the next attempt up, the user's will first.
     stay_suspended,
     wait_for_person,
     wait_for_agent,
+    await_word,
     # The budget is a setting of the agent's, hence after it.
     give_up,
     pause,

@@ -23,6 +23,7 @@ def end(
     cause: Cause | None = None,
     counted: bool = False,
     exit_code: int | None = None,
+    confirmed: bool = False,
 ) -> EndAttempt:
     """End an attempt."""
     return EndAttempt(
@@ -34,6 +35,7 @@ def end(
         cause=cause,
         counted=counted,
         exit_code=exit_code,
+        confirmed=confirmed,
     )
 
 

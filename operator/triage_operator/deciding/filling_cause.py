@@ -6,6 +6,7 @@ from triage_contract.database.rows import AttemptRow
 from triage_contract.states import Cause, Outcome
 from triage_operator.actions import FillCause
 from triage_operator.budgeting import counts
+from triage_operator.deciding.confirming import is_death_seen
 from triage_operator.deciding.ending import fitting_cause
 from triage_operator.deciding.releasing import DISRUPTIONS
 from triage_operator.diagnosing import PodState, cause_of_absence, diagnose
@@ -43,6 +44,7 @@ def _filling(snapshot: Snapshot, attempt: AttemptRow) -> FillCause | None:
         cause=cause,
         counted=counts(cause, attempt, snapshot.agent),
         exit_code=exit_code,
+        confirmed=is_death_seen(snapshot, attempt),
     )
 
 

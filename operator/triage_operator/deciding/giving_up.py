@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from triage_contract.database.rows import AttemptRow
-from triage_contract.states import Outcome, Phase, Verdict
+from triage_contract.states import CallState, Outcome, Phase, Verdict
 from triage_operator.actions import Action, Wait
 from triage_operator.budgeting import no_progress
 from triage_operator.deciding.ending import fail
@@ -51,8 +51,13 @@ def _word_at(snapshot: Snapshot, settings: DecidingSettings) -> datetime | None:
 def _last(snapshot: Snapshot, newest: AttemptRow) -> str:
     """Say how the last attempt ended, and in which tool calls."""
     judgement = snapshot.judgement
-    calls = () if judgement is None else dict.fromkeys(call.name for call in judgement.calls)
-    within = f" in {', '.join(calls)}" if calls else ""
+    calls = {} if judgement is None else {call.name: call.name for call in judgement.calls}
+    calls |= {
+        call.tool: f"{call.tool}, begun {call.begun_times} times"
+        for call in snapshot.journal
+        if call.state == CallState.BEGUN and call.begun_times > 1
+    }
+    within = f" in {', '.join(calls.values())}" if calls else ""
     error = (judgement.error_message if judgement is not None else None) or newest.error
     said = f": {' '.join(error.split())[:ERROR_LENGTH]}" if error else "."
     return f"the last one ended with {newest.cause or newest.outcome or 'an unknown cause'}{within}{said}"

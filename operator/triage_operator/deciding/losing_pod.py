@@ -72,6 +72,7 @@ def _end_with(snapshot: Snapshot, attempt: AttemptRow, diagnosis: Diagnosis) -> 
         cause=cause,
         counted=cause is not None and counts(cause, attempt, snapshot.agent),
         exit_code=diagnosis.exit_code,
+        confirmed=diagnosis.confirmed,
         reason=Reason.LOST,
         message=diagnosis.message,
     )

@@ -24,6 +24,11 @@ def _seen(snapshot: Snapshot, attempt: AttemptRow, diagnosis: Diagnosis | None) 
     leaving = diagnosis is not None and diagnosis.state is PodState.LEAVING
     if attempt.handoff_requested_at is not None or leaving:
         return Reason.HANDING_OFF, f"Attempt {attempt.epoch} is to hand off at its next step."
+    if attempt.pod is None:
+        return Reason.BY_HAND, f"Attempt {attempt.epoch} was begun by hand and runs outside of the cluster."
+    repaired = next((repair for repair in snapshot.repairs if repair.epoch == attempt.epoch), None)
+    if repaired is not None:
+        return Reason.REPAIRED, f"Attempt {attempt.epoch} is at work, after a repair: {repaired.message}"
     if attempt.claimed_at is not None:
         return Reason.RUNNING, f"Attempt {attempt.epoch} is at work{_after(snapshot)}."
     if diagnosis is not None and diagnosis.held_up is not None:

@@ -1,7 +1,6 @@
 """What a pod says about its attempt: pending, running, on its way out, or ended, and why. Pure."""
 
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,11 +12,10 @@ from triage_contract.termination import TerminationMessage
 from triage_operator.diagnosing.facts import PodFacts, read_facts
 from triage_operator.diagnosing.table import ROWS
 from triage_operator.reasons import Reason
+from triage_operator.sanitising import masked
 
 MESSAGE_LENGTH: Final = 500
 """Characters of what a container or a kubelet says that are passed on."""
-
-_CREDENTIALS: Final = re.compile(r"(?<=://)[^/\s@]+(?=@)")
 
 
 class PodState(StrEnum):
@@ -36,6 +34,7 @@ class Diagnosis:
     """What a pod says about its attempt.
 
     ``cause`` is why it ended or leaves; None: it does neither, or the database says more than the pod can.
+    ``confirmed``: a kubelet saw the container's own end, so that its process is not only presumed dead.
     ``held_up`` says what a pending pod waits for, if it is more than a moment. ``since``: when a pending pod got
     its node, or the container started. ``ends_at``: when the grace period of a deletion is over. ``message`` is
     a sentence.
@@ -44,6 +43,7 @@ class Diagnosis:
     state: PodState
     cause: Cause | None
     exit_code: int | None
+    confirmed: bool
     held_up: Reason | None
     since: datetime | None
     ends_at: datetime | None
@@ -58,6 +58,7 @@ def diagnose(pod: Mapping[str, Any]) -> Diagnosis:
         state=state,
         cause=_cause(facts) if state in (PodState.LEAVING, PodState.ENDED) else None,
         exit_code=facts.exit_code,
+        confirmed=facts.exit_code is not None and not facts.status_made_up,
         held_up=_held_up(facts) if state is PodState.PENDING else None,
         since=facts.scheduled_at if state is PodState.PENDING else facts.started_at,
         ends_at=facts.deleted_at,
@@ -139,6 +140,6 @@ def _logged(line: str) -> str:
 
 
 def _sentence(said: str, more: str | None) -> str:
-    text = _CREDENTIALS.sub("***", " ".join(f"{said}: {more}".split() if more else said.split()))
+    text = masked(" ".join(f"{said}: {more}".split() if more else said.split()))
     text = text if len(text) <= MESSAGE_LENGTH else f"{text[: MESSAGE_LENGTH - 1]}…"
     return f"{text[0].upper()}{text[1:]}" + ("" if text[-1] in ".!?…" else ".")

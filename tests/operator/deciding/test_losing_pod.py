@@ -153,7 +153,7 @@ _GONE = a_run().attempted(an_attempt())
     (
         "an attempt by hand has no pod to lose",
         a_run().attempted(an_attempt(pod=None, pod_uid=None)),
-        "Wait Running Running",
+        "Wait Running ByHand",
     ),
     (
         "a disruption that was announced and did not come changes nothing",

@@ -1,6 +1,6 @@
 """What follows from the verdict, once no attempt is open."""
 
-from support.builders import Scenario, a_run, ended, lost, table
+from support.builders import Scenario, a_call, a_run, ended, lost, table
 from support.clock import ago
 from triage_contract.states import Cause, Outcome, Verdict
 from triage_operator.actions import EndRun
@@ -17,7 +17,7 @@ _LOST = a_run().attempted(lost(Cause.DRAIN))
     ),
     ("interrupted: it resumes", _LOST, "OpenAttempt after 1 Resuming 256Mi"),
     ("wedged: it is repaired", _LOST.judged(Verdict.WEDGED), "OpenAttempt after 1 Repaired 256Mi"),
-    ("in doubt: a person decides", _LOST.judged(Verdict.IN_DOUBT), "Wait Waiting InDoubt"),
+    ("in doubt: a person decides", _LOST.doubting(a_call()), "Wait Waiting InDoubt"),
     ("waiting: a person answers", _LOST.judged(Verdict.WAITING), "Wait Waiting InputRequired"),
     ("finished: it succeeded", _LOST.judged(Verdict.FINISHED), "EndRun succeeded Completed"),
     ("failed: it is tried again", _LOST.judged(Verdict.FAILED), "OpenAttempt after 1 Resuming 256Mi"),

@@ -51,6 +51,7 @@ def _lost(opened: OpenedAttempt, cause: Cause | None = Cause.SIGKILL) -> End:
         cause=cause,
         counted=True,
         exit_code=137,
+        confirmed=False,
         message="It was killed.",
     )
 
