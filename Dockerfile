@@ -74,6 +74,8 @@ LABEL org.opencontainers.image.title="triage-operator-trial" \
       org.opencontainers.image.description="A scripted model and a Postgres, to try triage-operator with."
 COPY --from=trial-environment /opt/triage /opt/triage
 COPY hack/images/trial /usr/local/bin/trial
+# What Postgres ends at without waiting for its clients.
+STOPSIGNAL SIGINT
 ENTRYPOINT ["trial"]
 CMD ["model"]
 
