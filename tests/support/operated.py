@@ -205,6 +205,27 @@ class Cluster:
         )
         return cast(Json, await response.json())
 
+    async def held_up(self, reason: str, name: str = "tokens") -> Json:
+        """Wait until a TriageRun is held up for a reason, and give its status."""
+
+        async def found() -> Json | None:
+            status: Json = (await self.run(name)).get("status") or {}
+            held = ("Progressing", "False", reason)
+            conditions = [(it["type"], it["status"], it["reason"]) for it in status.get("conditions", ())]
+            return status if held in conditions else None
+
+        return await until(found)
+
+    async def told(self, reason: str, times: int = 1) -> list[str]:
+        """Wait for Events of a reason, and give their messages."""
+
+        async def found() -> list[str] | None:
+            listed = await CoreV1Api(self.client).list_namespaced_event(NAMESPACE)
+            messages = [str(event.message) for event in listed.items if event.reason == reason]
+            return messages if len(messages) >= times else None
+
+        return await until(found)
+
     async def reasons(self) -> list[str]:
         """Give the reasons of all Events."""
         listed = await CoreV1Api(self.client).list_namespaced_event(NAMESPACE)

@@ -91,17 +91,76 @@ class StubAgent:
             values={**call, "result": json.dumps(result), "duplicate": duplicate},
         )
 
-    async def answer(self, said: str) -> None:
-        """Store the events of a whole conversation: the user's message, the answer, the end of the agent."""
+    async def begin(
+        self, call: str, kind: str = "Undeclared", *, tool: str = "send_mail", may_repeat: bool = False
+    ) -> Mapping[str, Any]:
+        """Begin a tool call; give what the journal says of it."""
+        row = await self._call(
+            "begin_call",
+            call=":call",
+            tool=":tool",
+            kind=":kind",
+            args="""'{"to": "ops"}'""",
+            id=":call",
+            may_repeat=":may_repeat",
+            values={"call": call, "tool": tool, "kind": kind, "may_repeat": may_repeat},
+        )
+        return dict(row.mappings().one())
+
+    async def end(self, call: str) -> None:
+        """End a tool call."""
+        await self._call(
+            "end_call",
+            call=":call",
+            state="'done'",
+            result="'{}'",
+            actions="'{}'",
+            duplicate="false",
+            values={"call": call},
+        )
+
+    async def settle(self, call: str, settled: str) -> bool:
+        """Journal what the outside world says of a call in doubt; give whether it may run again."""
+        row = await self._call(
+            "settle_call",
+            call=":call",
+            settled=":settled",
+            result="CAST(:result AS jsonb)",
+            message="'It was asked.'",
+            asked_at="clock_timestamp()",
+            values={
+                "call": call,
+                "settled": settled,
+                "result": '{"id": 7}' if settled == "happened" else None,
+            },
+        )
+        return bool(row.scalar_one())
+
+    async def note_repair(self, message: str) -> None:
+        """Note that the session was put right."""
+        await self._call("note_repair", call="'call-1'", message=":message", values={"message": message})
+
+    async def call(self, *calls: str, tool: str = "send_mail") -> None:
+        """Store the events of a conversation that goes as far as the model's function calls."""
+        parts = [{"function_call": {"id": call, "name": tool, "args": {}}} for call in calls]
         async with self._engine.begin() as connection:
-            await connection.execute(
-                text(
-                    "INSERT INTO sessions (app_name, user_id, id, state, create_time, update_time)"
-                    " VALUES (:app_name, :user_id, :session_id, '{}', now(), now()) ON CONFLICT DO NOTHING"
-                ),
-                self._session,
-            )
+            await self._open_session(connection)
             await self._store(connection, {"author": "user", "content": self._session["message"]})
+            content = {"role": "model", "parts": parts}
+            await self._store(connection, {"author": "docs_triage", "content": content})
+
+    async def answer(self, said: str, *, after: str | None = None) -> None:
+        """Store the events of a whole conversation: the user's message, the answer, the end of the agent.
+
+        ``after`` is a call whose result comes before the answer; None: none.
+        """
+        async with self._engine.begin() as connection:
+            await self._open_session(connection)
+            await self._store(connection, {"author": "user", "content": self._session["message"]})
+            if after is not None:
+                response = {"function_response": {"id": after, "name": "send_mail", "response": {}}}
+                content: Json = {"role": "user", "parts": [response]}
+                await self._store(connection, {"author": "docs_triage", "content": content})
             content = {"role": "model", "parts": [{"text": said}]}
             await self._store(connection, {"author": "docs_triage", "content": content})
             await self._store(connection, {"author": "docs_triage", "actions": {"end_of_agent": True}})
@@ -137,6 +196,15 @@ class StubAgent:
                 text(f"SELECT * FROM triage.{function}({given})"),
                 {"serial": self.serial, "token": self._token, **(values or {})},
             )
+
+    async def _open_session(self, connection: AsyncConnection) -> None:
+        await connection.execute(
+            text(
+                "INSERT INTO sessions (app_name, user_id, id, state, create_time, update_time)"
+                " VALUES (:app_name, :user_id, :session_id, '{}', now(), now()) ON CONFLICT DO NOTHING"
+            ),
+            self._session,
+        )
 
     async def _store(self, connection: AsyncConnection, event: Mapping[str, Any]) -> None:
         self._events += 1

@@ -56,6 +56,11 @@ def _lost(opened: OpenedAttempt, cause: Cause | None = Cause.SIGKILL) -> End:
     )
 
 
+async def _call_of(database: Database) -> tuple[object, ...]:
+    [row] = await database.values("SELECT state, result, cleared_by, settled_by FROM triage.tool_calls")
+    return row
+
+
 async def _counters(database: Database, *labels: str) -> dict[tuple[str, ...], float]:
     shown = "".join(f", coalesce(labels ->> '{label}', '')" for label in labels)
     rows = await database.values(
@@ -274,3 +279,74 @@ async def test_an_agents_facts_are_its_open_attempts_and_the_tools_that_nobody_d
     await database.values("UPDATE triage.tool_calls SET kind = 'Undeclared'")
     assert (await store.agent_facts("docs", "default")).undeclared == frozenset({"file_issue"})
     assert (await store.agent_facts("docs", "other")).running == 0
+
+
+async def test_a_decision_is_carried_out_once_and_only_while_nobody_may_write(
+    store: Store, database: Database, agents: list[StubAgent]
+) -> None:
+    run = a_run()
+    opened = await _open(store, run)
+    agent = _start(database, run, opened, agents)
+    await agent.claim()
+    await agent.begin("call-1")
+
+    await store.carry_out(run, fence=1, call="call-1", epoch=1, result={})
+    assert await _call_of(database) == ("begun", None, None, None)
+    await store.close_fence(run.session, 1)
+    await store.carry_out(run, fence=2, call="call-1", epoch=1, result={})
+    await store.carry_out(run, fence=1, call="call-1", epoch=2, result={})
+    assert await _call_of(database) == ("begun", None, None, None)
+    await store.carry_out(run, fence=1, call="call-1", epoch=1, result=None)
+    assert await _call_of(database) == ("begun", None, "decision", None)
+    await store.carry_out(run, fence=1, call="call-1", epoch=1, result={"id": "\ud800"})
+    await store.carry_out(run, fence=1, call="call-1", epoch=1, result={"id": "other"})
+    assert await _call_of(database) == ("settled", {"id": "\ufffd"}, None, "decision")
+
+
+async def test_calls_without_an_end_are_read_once_their_attempt_has_ended(
+    store: Store, database: Database, agents: list[StubAgent]
+) -> None:
+    run = a_run()
+    opened = await _open(store, run)
+    agent = _start(database, run, opened, agents)
+    await agent.claim()
+    await agent.file_issue()
+    await agent.begin("call-2")
+    await agent.note_repair("It was lost.")
+    open_records = await store.read(run, decided=["call-1"])
+    await store.close_fence(run.session, 1)
+    await store.end_attempt(_lost(opened))
+    records = await store.read(run)
+    decided = await store.read(run, decided=["call-1"])
+    assert open_records.journal == ()
+    assert [(call.key, call.state, call.epoch) for call in records.journal] == [("call-2", "begun", 1)]
+    assert [(call.key, call.state) for call in decided.journal] == [("call-1", "done"), ("call-2", "begun")]
+    assert [repair.message for repair in records.repairs] == ["It was lost."]
+
+
+async def test_a_death_is_confirmed_once(store: Store) -> None:
+    run = a_run()
+    opened = await _open(store, run)
+    await store.end_attempt(_lost(opened, cause=None))
+    await store.confirm_death(opened.serial)
+    (first,) = await store.attempts(run.id)
+    await store.confirm_death(opened.serial)
+    await store.fill_cause(replace(_lost(opened), confirmed=True))
+    (second,) = await store.attempts(run.id)
+    assert first.confirmed_at is not None
+    assert second.confirmed_at == first.confirmed_at
+
+
+async def test_the_tools_of_an_agent_are_those_that_its_newest_run_has_and_those_that_were_called(
+    store: Store, database: Database, agents: list[StubAgent]
+) -> None:
+    assert (await store.agent_facts("docs", "default")).undeclared is None
+    run = a_run()
+    opened = await _open(store, run)
+    root = '{"name": "docs", "kind": "llm", "tools": {"deploy": "Undeclared", "read_page": "ReadOnly"}}'
+    await database.values("UPDATE triage.runs SET root = CAST(:root AS jsonb)", root=root)
+    assert (await store.agent_facts("docs", "default")).undeclared == frozenset({"deploy"})
+    agent = _start(database, run, opened, agents)
+    await agent.claim()
+    await agent.begin("call-1", tool="send_mail")
+    assert (await store.agent_facts("docs", "default")).undeclared == frozenset({"deploy", "send_mail"})
