@@ -23,10 +23,9 @@ from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import BaseNode, FunctionNode
 
 from triage_agent.exceptions import ConfigurationError
-from triage_agent.trees import function_of, kind_of_node, walk_all
+from triage_agent.trees import function_of, has_own_code, walk_all
 from triage_contract.names import EFFECT_KEY_PREFIX
 from triage_contract.states import ToolKind
-from triage_contract.verdict import RootKind
 
 KIND_ATTRIBUTE: Final = "triage_kind"
 """Attribute of a tool or its function, a value of ``ToolKind``. An agent's author writes it."""
@@ -225,7 +224,7 @@ def kind_of_code(node: BaseNode, declared: Mapping[str, ToolKind]) -> ToolKind |
         ConfigurationError: the code declares something that is no kind.
     """
     code = function_of(node)
-    if code is None and kind_of_node(node) is not RootKind.CUSTOM:
+    if code is None and not has_own_code(node):
         return None
     return declared.get(node.name) or attributed_kind(node.name, code or node) or ToolKind.UNDECLARED
 

@@ -76,6 +76,13 @@ def tools_of(node: BaseNode) -> list[BaseTool]:
     )
 
 
+def has_own_code(node: BaseNode) -> bool:
+    """Whether a node's class runs in a way of its own, and not in one of ADK's."""
+    if isinstance(node, BaseAgent):
+        return kind_of_node(node) is RootKind.CUSTOM
+    return not type(node)._run_impl.__module__.startswith("google.adk.")
+
+
 def function_of(node: object) -> Any:
     """Give the function that a node of a workflow, or one that serves as a tool, calls; None: it calls none."""
     return node._func if isinstance(node, FunctionNode) else None

@@ -1,5 +1,6 @@
 """Which agent trees are refused and why, what a fingerprint tells apart, and switching resumability on."""
 
+from collections.abc import AsyncGenerator
 from typing import Any, ClassVar
 
 import pytest
@@ -12,7 +13,7 @@ from google.adk.models.google_llm import Gemini
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.google_search_tool import google_search
-from google.adk.workflow import START, BaseNode, Workflow
+from google.adk.workflow import START, BaseNode, JoinNode, Workflow
 
 from support.golden_agents import AGENTS, READ, file_issue, outline, read_page
 from support.golden_agents import agent as scripted
@@ -134,6 +135,15 @@ def test_function_that_is_a_node_is_listed_until_it_is_declared() -> None:
 
     assert inspected(flow()).tools == {"outline": ToolKind.UNDECLARED, "file_issue": ToolKind.UNDECLARED}
     assert inspected(flow(), outline=ToolKind.READ_ONLY).tools["outline"] is ToolKind.READ_ONLY
+
+
+def test_node_of_a_class_of_its_own_is_listed_too() -> None:
+    class Publishing(BaseNode):
+        async def _run_impl(self, *, ctx: Any, node_input: Any) -> AsyncGenerator[Any, None]:
+            yield node_input
+
+    flow = Workflow(name="flow", edges=[(START, Publishing(name="publishing"), JoinNode(name="join"))])
+    assert inspected(flow).tools == {"publishing": ToolKind.UNDECLARED}
 
 
 def test_function_that_is_a_node_cannot_be_promised_more_than_to_run_again() -> None:

@@ -52,6 +52,7 @@ class AskingPlugin(BasePlugin):
         self._trouble = trouble
         self._asked: dict[int, _Asked] = {}
         self._obeyed_late: set[str | None] = set()
+        self._answered_here: set[str | None] = set()
 
     @override
     async def before_model_callback(
@@ -111,6 +112,7 @@ class AskingPlugin(BasePlugin):
 
     @override
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
+        self._answered_here |= {response.id for response in event.get_function_responses()}
         if self._obeyed_late.intersection(it.id for it in _calls_and_answers(event)):
             # They are stored already; and ADK does not store what is partial.
             return event.model_copy(update={"partial": True})
@@ -131,6 +133,8 @@ class AskingPlugin(BasePlugin):
         answer = last_answer(session, invocation_id, context.agent_name, invocation.branch)
         if answer is None or (question.starts_over and answer.node_info.path != question.node_path):
             return None  # The answer of an earlier round.
+        if self._answered_here.intersection(it.id for it in answer.get_function_responses()):
+            return None  # ADK was there to act on it.
         calls = disobeyed_calls(session, invocation_id, answer)
         if calls is None:
             # The agent goes on; the loop around it does not.
