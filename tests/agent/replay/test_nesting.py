@@ -1,6 +1,7 @@
 """Agents that run as tools, and the nodes of workflows: what they start over costs and does nothing twice."""
 
 import asyncio
+from collections import Counter
 
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
@@ -209,6 +210,32 @@ async def test_a_tool_that_is_a_node_keeps_its_id(stage: Stage) -> None:
     assert (await stage.attempt(app)).outcome is Outcome.FINISHED
     assert len(effect.ids) == 2
     assert len(set(effect.ids)) == 1
+
+
+async def test_functions_that_are_nodes_run_again_where_no_output_of_theirs_is_stored(stage: Stage) -> None:
+    ran: list[str] = []
+    stuck = asyncio.Event()
+
+    def tell(node_input: object) -> str:
+        ran.append("tell")
+        return "told"
+
+    def hush(node_input: object) -> None:
+        ran.append("hush")
+
+    async def wait(node_input: object) -> str:
+        ran.append("wait")
+        if not stuck.is_set():
+            stuck.set()
+            await asyncio.Event().wait()
+        return "waited"
+
+    flow = Workflow(name="flow", edges=[(START, tell, hush, wait)])
+    app = App(name="app", root_agent=flow)
+    await stage.lose(app, stuck)
+    assert (await stage.attempt(app)).outcome is Outcome.FINISHED
+    assert Counter(ran) == {"tell": 1, "hush": 2, "wait": 2}
+    assert await stage.calls() == []
 
 
 async def test_an_agent_as_a_tool_cannot_swallow_an_error_of_ours(stage: Stage) -> None:
