@@ -14,6 +14,7 @@ from triage_contract.api.crds import AGENT, RUN, build_crd
 from triage_contract.database.migrating import migrate as migrate_database
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import DatabaseUnreachableError, TriageError
+from triage_operator import tenants
 from triage_operator.checking import Finding, check_cluster, check_database
 from triage_operator.logs import LogFormat, set_up_logging
 from triage_operator.options import PREFIX, build, build_all, taking
@@ -138,6 +139,80 @@ async def _check(values: Mapping[str, Any]) -> list[Finding]:
     async for finding in check_cluster(kube, lease, tuple(values["namespace"])):
         findings.append(finding)
     return findings
+
+
+@main.group()
+def tenant() -> None:
+    """Give each namespace a database role of its own; for an administrator of the database."""
+
+
+@tenant.command(name="add", short_help="Make the role of a namespace, and print its URL.")
+@click.argument("namespace")
+@click.option("--role", help="Name of the role.  [default: triage_NAMESPACE]")
+@click.option(
+    "--connection-limit",
+    type=click.IntRange(min=1),
+    help="Most connections of the role at once. Default: as it was, none for a new role.",
+)
+@click.option("--rotate", is_flag=True, help="Give a role that exists another password.")
+@click.option("--print-secret", metavar="NAME", help="Print a Secret of this name, for kubectl apply -f -.")
+@taking("database")
+def add_tenant(
+    namespace: str,
+    role: str | None,
+    connection_limit: int | None,
+    rotate: bool,
+    print_secret: str | None,
+    **values: Any,
+) -> None:
+    """Make the role of a namespace, with a password that is printed once and kept nowhere.
+
+    A role that exists gets the rights that tenants have by now, and keeps its password unless it is to be rotated. The
+    database URL is that of a role that may create roles and owns the schema, or of a superuser.
+    """
+    try:
+        admission = asyncio.run(
+            tenants.add(
+                build("database", values).locate(),
+                namespace,
+                role=role,
+                connection_limit=connection_limit,
+                rotate=rotate,
+            )
+        )
+    except TriageError as error:
+        raise click.ClickException(str(error)) from error
+    if admission.url is None:
+        click.echo(f"{admission.role} keeps its password; --rotate gives it another", err=True)
+    elif print_secret is None:
+        click.echo(admission.url)
+    else:
+        click.echo(yaml.safe_dump(tenants.build_secret(print_secret, namespace, admission)), nl=False)
+
+
+@tenant.command(name="remove")
+@click.argument("namespace")
+@taking("database")
+def remove_tenant(namespace: str, **values: Any) -> None:
+    """Drop the roles of a namespace and end their connections; what is stored stays."""
+    try:
+        roles = asyncio.run(tenants.remove(build("database", values).locate(), namespace))
+    except TriageError as error:
+        raise click.ClickException(str(error)) from error
+    click.echo(f"removed {', '.join(roles)}")
+
+
+@tenant.command(name="list")
+@taking("database")
+def list_tenants(**values: Any) -> None:
+    """Print namespace, role, connections and their limit of each tenant."""
+    try:
+        found = asyncio.run(tenants.tenants(build("database", values).locate()))
+    except TriageError as error:
+        raise click.ClickException(str(error)) from error
+    for each in found:
+        limit = "no limit" if each.connection_limit is None else f"at most {each.connection_limit}"
+        click.echo(f"{each.namespace}  {each.role}  {each.connections} connections, {limit}")
 
 
 def _because(finding: Finding) -> str:

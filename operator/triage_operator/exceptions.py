@@ -11,6 +11,10 @@ class PodTemplateError(OperatorError):
     """A TriageAgent's ``podTemplate`` that cannot be merged; the message names the field."""
 
 
+class TenantError(OperatorError):
+    """A tenant that cannot be made, removed or listed; the message has the database's own words."""
+
+
 class TornSnapshotError(OperatorError):
     """What was read first had changed before all was read. Observe again."""
 
