@@ -13,6 +13,7 @@ from triage_contract.database.engine import open_engine
 
 async def store(stage: Stage, *events: Event) -> None:
     """Append events to the session, through the fence of an attempt of its own."""
+    await stage.database.close(stage.run, stage.epoch)
     attempt = stage.last = await stage.database.open(stage.run, observed_epoch=stage.epoch)
     engine = open_engine(stage.database.url, application="storing", token=attempt.token)
     service = FencedSessionService(engine, stage.database.url)

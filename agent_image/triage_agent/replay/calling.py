@@ -20,7 +20,7 @@ from typing_extensions import override
 from triage_agent.exceptions import AgentError, InDoubtError, ToolFailedError
 from triage_agent.kinds import declared_key, is_not_performed, journal_key, kind_of
 from triage_agent.redacting import redacted
-from triage_agent.replay.dangling import call_event, call_key, is_behind_a_call
+from triage_agent.replay.dangling import answer_from_outside, call_event, call_key, is_behind_a_call
 from triage_agent.replay.gate import INSIDE_CALL, Gate
 from triage_agent.replay.journal import Journal
 from triage_agent.replay.packing import packed, unpacked
@@ -85,6 +85,8 @@ class CallingPlugin(BasePlugin):
             tool_context.function_call_id = call_id(place, 0, brought=False)
         if _is_left_to_adk(tool, tool_context):
             return None
+        if (given := _given(tool, tool_context)) is not None:
+            return dict(given)
         leave_gate = await self._gate.enter_call()
         try:
             kind = kind_of(tool, self._declared)
@@ -263,6 +265,13 @@ def _key_of(tool: BaseTool, args: Mapping[str, Any], context: ToolContext) -> st
     name = context.function_call_id or ""
     event = call_event(context.session, context.invocation_id, name)
     return name if event is None else call_key(name, event)
+
+
+def _given(tool: BaseTool, context: ToolContext) -> Mapping[str, Any] | None:
+    """Give the answer that a call has in its session; None: it has none, or ADK looks for it itself."""
+    if tool.is_long_running:
+        return None
+    return answer_from_outside(context.session, context.invocation_id, context.function_call_id or "")
 
 
 def _state(actions: EventActions, *, raised: bool) -> CallState:

@@ -5,7 +5,8 @@ state, nor the answers of other calls of the same reply may come between it and 
 (google-adk 2.13.0, ``flows/llm_flows/core/_resume.py``).
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
 
 from google.adk.events.event import Event
 from google.adk.sessions.session import Session
@@ -25,6 +26,23 @@ def call_key(call_id: str, event: Event) -> str:
     """Give the key under which a call of an event is journaled."""
     # A session from before us may hold several calls of one id.
     return call_id if is_our_call_id(call_id) else f"{call_id}@{event.id}"
+
+
+def answer_from_outside(session: Session, invocation_id: str, call_id: str) -> Mapping[str, Any] | None:
+    """Give what a call was answered in the user's name; None: it was not.
+
+    A node that starts over makes its calls again, answered ones too. ADK does not look.
+    """
+    for event in reversed(session.events):
+        if event.invocation_id != invocation_id:
+            continue
+        if call_id in _ids(event) and not is_our_call_id(call_id):
+            return None  # What comes before answers another call of this id.
+        if event.author == "user":
+            for response in event.get_function_responses():
+                if response.id == call_id:
+                    return response.response or {}
+    return None
 
 
 def is_behind_a_call(

@@ -2,19 +2,25 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from google.adk.agents.callback_context import CallbackContext
+from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.loop_agent import LoopAgent
+from google.adk.agents.parallel_agent import ParallelAgent
+from google.adk.agents.sequential_agent import SequentialAgent
+from google.adk.apps.app import App
 from google.adk.events.event import Event
 from google.adk.events.event_actions import EventActions
 from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.long_running_tool import LongRunningFunctionTool
 from google.adk.tools.tool_context import ToolContext
+from google.adk.workflow import START, BaseNode, Workflow
 from google.genai import types
 
-from support.stage import ScriptedLlm, Stage, an_app, call, results, say
+from support.stage import ScriptedLlm, Stage, an_app, by_turn, call, results, say
 from support.stored import answered, asked, called, store
 from triage_agent.attempt.repairing import NOT_DONE
 from triage_agent.kinds import effect_key
@@ -281,3 +287,89 @@ async def test_a_lost_call_that_needs_a_confirmation_asks_for_it(stage: Stage) -
     assert (await stage.attempt(app)).outcome is Outcome.FINISHED
     assert deleted == [4]
     assert pages.ran == []
+
+
+def step(pages: "Stuck", name: str = "worker", **agent: Any) -> LlmAgent:
+    model = ScriptedLlm(script=by_turn([call("read", name=it) for it in "abc"], say("Done.")))
+    pages.models.append(model)
+    return LlmAgent(name=name, model=model, tools=[pages.read], **agent)
+
+
+def transferring(sub: LlmAgent) -> LlmAgent:
+    model = ScriptedLlm(script=by_turn(call("transfer_to_agent", agent_name=sub.name)))
+    return LlmAgent(name="root", model=model, sub_agents=[sub])
+
+
+def delegating(sub: LlmAgent) -> LlmAgent:
+    model = ScriptedLlm(script=by_turn(call(sub.name, request="Read them."), say("All done.")))
+    return LlmAgent(name="root", model=model, sub_agents=[sub])
+
+
+TREES: dict[str, Callable[["Stuck"], BaseNode]] = {
+    "root": step,
+    "step of a sequence": lambda pages: SequentialAgent(name="root", sub_agents=[step(pages)]),
+    "step of a loop": lambda pages: LoopAgent(name="root", sub_agents=[step(pages)], max_iterations=1),
+    "branch": lambda pages: ParallelAgent(name="root", sub_agents=[step(pages)]),
+    "target of a transfer": lambda pages: transferring(step(pages)),
+    "single turn of a sub-agent": lambda pages: delegating(
+        step(pages, mode="single_turn", description="Reads.")
+    ),
+    "node of a workflow": lambda pages: Workflow(name="root", edges=[(START, step(pages))]),
+}
+
+
+START_OVER = ("single turn of a sub-agent", "node of a workflow")
+"""What they said themselves they say again, so that part of their answers is never all that is stored."""
+
+
+class Stuck:
+    """A tool that gets stuck the first three times, as if its process died then."""
+
+    def __init__(self) -> None:
+        self.models: list[ScriptedLlm] = []
+        self.ran: list[str] = []
+        self.stuck = asyncio.Event()
+
+    async def read(self, name: str) -> str:
+        self.ran.append(name)
+        if len(self.ran) == 3:
+            self.stuck.set()
+        if len(self.ran) <= 3:
+            await asyncio.Event().wait()
+        return f"page {name}"
+
+
+@pytest.mark.filterwarnings("ignore:.*Agent is deprecated:DeprecationWarning")
+@pytest.mark.parametrize(
+    ("tree", "by_user"),
+    [
+        pytest.param(tree, by_user, id=f"{name}, by the {'user' if by_user else 'agent'}")
+        for name, tree in TREES.items()
+        for by_user in (True, False)
+        if by_user or name not in START_OVER
+    ],
+)
+async def test_wherever_an_agent_stands_its_lost_calls_run_and_the_answered_one_does_not(
+    stage: Stage, tree: Callable[[Stuck], BaseNode], by_user: bool
+) -> None:
+    pages = Stuck()
+    app = App(name="app", root_agent=tree(pages))
+    await stage.lose(app, pages.stuck)
+    (event,) = [
+        event
+        for event in map(Event.model_validate, await stage.stored())
+        if any(it.name == "read" for it in event.get_function_calls())
+    ]
+    second = (event.content.parts or [])[1] if event.content else types.Part()
+    given = answered(stage, (second, "earlier"), author="user" if by_user else event.author)
+    given.branch, given.isolation_scope, given.node_info = (
+        event.branch,
+        event.isolation_scope,
+        event.node_info,
+    )
+    await store(stage, given)
+    assert (await stage.attempt(app)).outcome is Outcome.FINISHED
+    assert sorted(pages.ran[3:]) == ["a", "c"]
+    model = pages.models[0]
+    assert len(model.asked) == 2
+    assert sorted(answer["result"] for answer in results(model.asked[-1])) == ["earlier", "page a", "page c"]
