@@ -23,13 +23,14 @@ from google.genai import types
 from benchmarks.figures import Measured
 from triage_agent.attempt.record import AttemptRecord
 from triage_agent.attempt.running import append_input, open_session, run_events
+from triage_agent.attempt.sessions import AttemptSessionService
 from triage_agent.replay.gate import Gate
 from triage_agent.replay.plugins import replaying_plugins
 from triage_agent.replay.replies import ReplyBook
-from triage_agent.replay.sessions import FencedSessionService
 from triage_agent.replay.trouble import Trouble
 from triage_contract.database.engine import open_engine
 from triage_contract.database.fence import NewAttempt, open_attempt
+from triage_contract.database.prepared import PreparedConnection
 from triage_contract.database.rows import RunRow, SessionKey
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.states import RunState
@@ -121,8 +122,9 @@ async def _our_run(url: DatabaseUrl, times: _Times) -> None:
     )
     await operator.dispose()
     engine = open_engine(url, application=f"triage-agent/{attempt.serial}", token=attempt.token)
-    record = _timed_record(AttemptRecord(engine, url, serial=attempt.serial, token=attempt.token), times)
-    service = _timed(FencedSessionService(engine, url), times)
+    connection = PreparedConnection(url, application=f"triage-agent/{attempt.serial}")
+    record = _timed_record(AttemptRecord(connection, serial=attempt.serial, token=attempt.token), times)
+    service = _timed(AttemptSessionService(engine, url, record=record, own=run.session), times)
     session = await open_session(service, run.session)
     assert run.message is not None
     plugins = replaying_plugins(
@@ -136,6 +138,7 @@ async def _our_run(url: DatabaseUrl, times: _Times) -> None:
         await append_input(service, session, run.invocation_id, run.message)
         async for _ in run_events(_app(), service, run.session, run.invocation_id, plugins):
             pass
+    await connection.close()
     await engine.dispose()
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 from chaos.ledger import Ledger
 from chaos.models import ScriptedModel
 from triage_agent.attempt.record import AttemptRecord
-from triage_agent.replay.sessions import FencedSessionService
+from triage_agent.attempt.sessions import AttemptSessionService
 from triage_contract.database.direct import DirectConnection
 from triage_contract.database.url import DatabaseUrl
 
@@ -59,7 +59,7 @@ class Fault:
 
 _METHODS: Final[dict[Step, tuple[type[Any], str]]] = {
     Step.CLAIM: (AttemptRecord, "claim"),
-    Step.APPEND: (FencedSessionService, "append_event"),
+    Step.APPEND: (AttemptSessionService, "append_event"),
     Step.REPLY: (AttemptRecord, "store_reply"),
     Step.BEGIN: (AttemptRecord, "begin_call"),
     Step.END: (AttemptRecord, "end_call"),

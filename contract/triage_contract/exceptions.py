@@ -41,6 +41,14 @@ class CallRunningError(DatabaseError):
     """The attempt cannot release its fence while a tool call of it runs."""
 
 
+class SessionStaleError(DatabaseError):
+    """Another process wrote to the session since this one read it."""
+
+
+class SessionMissingError(DatabaseError):
+    """There is no such session."""
+
+
 class EpochMovedError(DatabaseError):
     """Somebody else moved the fence since it was observed: observe again."""
 

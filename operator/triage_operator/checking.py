@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from triage_contract.database.engine import open_engine
 from triage_contract.database.migrating import check_schema
+from triage_contract.database.prepared import PreparedConnection
 from triage_contract.exceptions import TriageError
 from triage_operator.kube import Kube
 from triage_operator.permissions import LEASE_PERMISSIONS, NODE_PERMISSIONS, PERMISSIONS, Permission
@@ -24,11 +24,11 @@ async def check_database(settings: DatabaseSettings) -> Finding:
     """See that the database answers and has the schema of this version."""
     try:
         url = settings.locate()
-        engine = open_engine(url, application="triage-check", pool_size=1)
+        connection = PreparedConnection(url, application="triage-check")
         try:
-            await check_schema(engine, url)
+            await check_schema(connection, url)
         finally:
-            await engine.dispose()
+            await connection.close()
     except TriageError as error:
         return Finding(what="database and schema", fault=str(error))
     return Finding(what="database and schema", fault=None)

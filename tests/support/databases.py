@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import uuid4
 
 import pytest
@@ -10,9 +10,11 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from triage_agent.attempt.record import AttemptRecord
 from triage_contract.database.engine import open_engine
 from triage_contract.database.fence import NewAttempt, OpenedAttempt, close_fence, open_attempt
 from triage_contract.database.migrating import migrate
+from triage_contract.database.prepared import PreparedConnection
 from triage_contract.database.rows import RunRow, SessionKey
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.states import RunState
@@ -25,6 +27,17 @@ class Database:
 
     url: DatabaseUrl
     engine: AsyncEngine
+    opened: list[PreparedConnection] = field(default_factory=list)
+
+    def prepared(self) -> PreparedConnection:
+        """Give a connection such as an attempt has; it is closed with the database."""
+        connection = PreparedConnection(self.url, application="test-attempt")
+        self.opened.append(connection)
+        return connection
+
+    def record(self, attempt: OpenedAttempt) -> AttemptRecord:
+        """Give the rows of an attempt as its process writes them."""
+        return AttemptRecord(self.prepared(), serial=attempt.serial, token=attempt.token)
 
     async def open(self, run: RunRow, *, observed_epoch: int = 0) -> OpenedAttempt:
         """Open the run's next attempt as an operator does."""
@@ -58,8 +71,11 @@ async def database(postgres: PostgresServer, template: str) -> AsyncIterator[Dat
     dsn = postgres.create_database(template=template)
     url = DatabaseUrl.parse(dsn)
     engine = open_engine(url, application="test-operator", pool_size=4)
-    yield Database(url=url, engine=engine)
+    database = Database(url=url, engine=engine)
+    yield database
     await engine.dispose()
+    for connection in database.opened:
+        await connection.close()
     name = make_url(dsn).database
     assert name is not None
     postgres.drop_database(name)

@@ -14,7 +14,7 @@ from google.adk.tools.function_tool import FunctionTool
 from support.stage import Stage
 from triage_agent.attempt.ending import Ending
 from triage_agent.attempt.record import AttemptRecord
-from triage_agent.replay.sessions import FencedSessionService
+from triage_agent.attempt.sessions import AttemptSessionService
 
 Deed = tuple[str, ...]
 LIVES = 100
@@ -93,7 +93,7 @@ def mortal(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> Mortal:
     """A run whose attempts die."""
     mortal = Mortal(stage=stage)
     deeds: list[tuple[type, str, Callable[..., Deed | None]]] = [
-        (FencedSessionService, "append_event", _stored),
+        (AttemptSessionService, "append_event", _stored),
         (AttemptRecord, "store_reply", lambda _record, key, *_, **__: ("reply", key)),
         (AttemptRecord, "begin_call", lambda _record, key, **_: ("begin", key)),
         (AttemptRecord, "end_call", lambda _record, key, **_: ("end", key)),

@@ -138,12 +138,12 @@ def _work(environment: Mapping[str, str], at: At | None, clock_offset_seconds: f
 
 def _wrap(at: At) -> None:
     from triage_agent.attempt.record import AttemptRecord
-    from triage_agent.replay.sessions import FencedSessionService
+    from triage_agent.attempt.sessions import AttemptSessionService
     from triage_agent.trackers.postgres import PostgresTracker
 
     owner, name = {
         "claim": (AttemptRecord, "claim"),
-        "append_event": (FencedSessionService, "append_event"),
+        "append_event": (AttemptSessionService, "append_event"),
         "begin_call": (AttemptRecord, "begin_call"),
         "end_call": (AttemptRecord, "end_call"),
         "store_reply": (AttemptRecord, "store_reply"),

@@ -2,57 +2,77 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import text
-from sqlalchemy.engine import Row
-from sqlalchemy.ext.asyncio import AsyncEngine
-
 from triage_agent.replay.journal import BegunCall, BegunRow, StoredReply
-from triage_contract.database.engine import translated
+from triage_contract.database.prepared import PreparedConnection
 from triage_contract.database.rows import RunRow
-from triage_contract.database.url import DatabaseUrl
 from triage_contract.states import CallState, Outcome, Settled, ToolKind
+from triage_contract.verdict import CallFacts
 
-_CLAIM: Final = text("SELECT * FROM triage.claim(:serial, :token)")
-_RECORD_ROOT: Final = text("SELECT triage.record_root(:serial, :token, CAST(:root AS jsonb))")
-_BEGIN_CALL: Final = text(
-    "SELECT * FROM triage.begin_call(:serial, :token, :call_id, :tool, :kind, CAST(:args AS jsonb),"
-    " :function_call_id, :may_repeat)"
+_CLAIM: Final = "SELECT * FROM triage.claim($1, $2)"
+_RECORD_ROOT: Final = "SELECT triage.record_root($1, $2, $3::jsonb)"
+_BEGIN_CALL: Final = "SELECT * FROM triage.begin_call($1, $2, $3, $4, $5, $6::jsonb, $7, $8)"
+_END_CALL: Final = "SELECT triage.end_call($1, $2, $3, $4, $5::jsonb, $6::jsonb, $7)"
+_DOUBT_CALL: Final = "SELECT triage.doubt_call($1, $2, $3, $4)"
+_BEGUN_CALL: Final = "SELECT * FROM triage.begun_call($1, $2, $3)"
+_SETTLE_CALL: Final = "SELECT triage.settle_call($1, $2, $3, $4, $5::jsonb, $6, $7) AS may_run"
+_NOTE_REPAIR: Final = "SELECT triage.note_repair($1, $2, $3, $4)"
+_STORE_REPLY: Final = "SELECT triage.store_reply($1, $2, $3, $4::jsonb, $5, $6)"
+_REPLIES: Final = "SELECT * FROM triage.replies_of($1, $2)"
+_CALLS: Final = "SELECT * FROM triage.calls_of($1, $2)"
+_OPEN_SESSION: Final = "SELECT * FROM triage.open_session($1, $2, $3)"
+_READ_SESSION: Final = "SELECT * FROM triage.read_session($1, $2)"
+_EVENTS: Final = "SELECT * FROM triage.events_of($1, $2) AS event"
+_APPEND_EVENT: Final = (
+    "SELECT triage.append_event($1, $2, $3, $4, $5, $6, $7::jsonb, $8::jsonb, $9::jsonb, $10::jsonb)"
 )
-_END_CALL: Final = text(
-    "SELECT triage.end_call(:serial, :token, :call_id, :state, CAST(:result AS jsonb), CAST(:actions AS jsonb),"
-    " :is_duplicate)"
-)
-_DOUBT_CALL: Final = text("SELECT triage.doubt_call(:serial, :token, :call_id, :message)")
-_SETTLE_CALL: Final = text(
-    "SELECT triage.settle_call(:serial, :token, :call_id, :settled, CAST(:result AS jsonb), :message)"
-)
-_NOTE_REPAIR: Final = text("SELECT triage.note_repair(:serial, :token, :call_id, :message)")
-_STORE_REPLY: Final = text(
-    "SELECT triage.store_reply(:serial, :token, :key, CAST(:reply AS jsonb), :prompt_tokens, :output_tokens)"
-)
-_REPLIES: Final = text("SELECT * FROM triage.replies_of(:serial, :token)")
-_BEGUN_CALL: Final = text(
-    "SELECT c.args, c.begun_at FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id"
-    " JOIN triage.tool_calls c USING (app_name, user_id, session_id)"
-    " WHERE a.serial = :serial AND c.call_id = :call_id"
-)
-_RELEASE: Final = text("SELECT triage.release(:serial, :token)")
-_FINISH: Final = text("SELECT triage.finish(:serial, :token, :outcome, :error, :retry_after_seconds)")
+_RELEASE: Final = "SELECT triage.release($1, $2)"
+_FINISH: Final = "SELECT triage.finish($1, $2, $3, $4, $5)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredSession:
+    """A session without its events: three states, and when it was last written to, in UTC without a zone."""
+
+    state: Mapping[str, Any]
+    app_state: Mapping[str, Any]
+    user_state: Mapping[str, Any]
+    update_time: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewEvent:
+    """An event to store, and what it changes. ``marker`` is when the session was last written to, as the writer knows.
+
+    ``timestamp`` and ``marker`` are in UTC without a zone. An empty state changes nothing.
+    """
+
+    id: str
+    invocation_id: str
+    timestamp: datetime
+    marker: datetime
+    event: Mapping[str, Any]
+    state: Mapping[str, Any]
+    app_state: Mapping[str, Any]
+    user_state: Mapping[str, Any]
 
 
 class AttemptRecord:
-    """The rows of one attempt, written with its token: a ``Journal``, and the attempt's own beginning and end.
+    """The rows of one attempt, written with its token: a ``Journal``, its session, its own beginning and end.
 
     Each method raises FencedError where the attempt is no longer the current one, DatabaseUnreachableError where the
     database does not answer, and nothing of it is written then.
+
+    What is journaled after the fact, a reply of a model or the end of a call, is on its way to the database when its
+    method returns, and there before the next statement: whatever happens to the process then, it arrives. An error of it
+    is raised by the next method.
     """
 
-    def __init__(self, engine: AsyncEngine, url: DatabaseUrl, *, serial: int, token: str) -> None:
-        # One statement is one transaction: a call costs one round trip.
-        self._engine = engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._url = url
+    def __init__(self, connection: PreparedConnection, *, serial: int, token: str) -> None:
+        self._connection = connection
         self._serial = serial
         self._token = token
 
@@ -62,11 +82,12 @@ class AttemptRecord:
         Raises:
             AlreadyClaimedError: another process did.
         """
-        return RunRow.from_mapping((await self._call(_CLAIM))[0]._mapping)
+        (row,) = await self._call(_CLAIM)
+        return RunRow.from_mapping({**row, "message": _loaded(row["message"]), "root": _loaded(row["root"])})
 
     async def record_root(self, root: Mapping[str, Any]) -> None:
         """Record name, kind, tools and fingerprint of the agent tree, unless an earlier attempt did."""
-        await self._call(_RECORD_ROOT, root=_json(root))
+        await self._call(_RECORD_ROOT, _json(root))
 
     async def begin_call(
         self,
@@ -79,17 +100,12 @@ class AttemptRecord:
         may_repeat: bool,
     ) -> BegunCall:
         """Journal a call as begun before it runs, or give the result that it has."""
-        (row,) = await self._call(
-            _BEGIN_CALL,
-            call_id=call_id,
-            tool=tool,
-            kind=kind,
-            args=_json(args),
-            function_call_id=function_call_id,
-            may_repeat=may_repeat,
-        )
+        (row,) = await self._call(_BEGIN_CALL, call_id, tool, kind, _json(args), function_call_id, may_repeat)
         return BegunCall(
-            is_begun=row.is_begun, is_in_doubt=row.is_in_doubt, result=row.result, actions=row.actions
+            is_begun=row["is_begun"],
+            is_in_doubt=row["is_in_doubt"],
+            result=_loaded(row["result"]),
+            actions=_loaded(row["actions"]),
         )
 
     async def end_call(
@@ -102,56 +118,84 @@ class AttemptRecord:
         is_duplicate: bool,
     ) -> None:
         """Journal what became of a begun call. ``is_duplicate``: the tracker said that it had done this before."""
-        await self._call(
-            _END_CALL,
-            call_id=call_id,
-            state=state,
-            result=_json(result),
-            actions=_json(actions),
-            is_duplicate=is_duplicate,
-        )
+        await self._post(_END_CALL, call_id, state, _json(result), _json(actions), is_duplicate)
 
     async def doubt_call(self, call_id: str, message: str) -> None:
         """Journal that a begun call ended with an error after which nobody knows whether it happened."""
-        await self._call(_DOUBT_CALL, call_id=call_id, message=message)
+        await self._call(_DOUBT_CALL, call_id, message)
+
+    async def begun_call(self, call_id: str) -> BegunRow:
+        """Read what the journal holds of a call in doubt."""
+        (row,) = await self._call(_BEGUN_CALL, call_id)
+        return BegunRow(args=_loaded(row["args"]), begun_at=row["begun_at"], asked_at=row["asked_at"])
 
     async def settle_call(
-        self, call_id: str, settled: Settled, *, result: Mapping[str, Any] | None, message: str
+        self,
+        call_id: str,
+        settled: Settled,
+        *,
+        result: Mapping[str, Any] | None,
+        message: str,
+        asked_at: datetime,
     ) -> bool:
-        """Journal what its outside world says of a call in doubt; gives whether it may run again now."""
-        (row,) = await self._call(
-            _SETTLE_CALL,
-            call_id=call_id,
-            settled=settled,
-            result=None if result is None else _json(result),
-            message=message,
-        )
-        return bool(row[0])
+        """Journal what its outside world says of a call in doubt; gives whether it may run again now.
+
+        ``asked_at`` is when it was asked, by the database's clock: only what was known of its process by then counts.
+        """
+        kept = None if result is None else _json(result)
+        (row,) = await self._call(_SETTLE_CALL, call_id, settled, kept, message, asked_at)
+        return bool(row["may_run"])
 
     async def note_repair(self, call_id: str | None, message: str) -> None:
         """Note, for the operator to tell, how the session was put right. ``call_id`` None: it was about no call."""
-        await self._call(_NOTE_REPAIR, call_id=call_id, message=message)
+        await self._call(_NOTE_REPAIR, call_id, message)
 
     async def store_reply(
         self, key: str, reply: Mapping[str, Any], *, prompt_tokens: int, output_tokens: int
     ) -> None:
         """Journal a model reply under a new key, with the tokens that it cost."""
-        await self._call(
-            _STORE_REPLY,
-            key=key,
-            reply=_json(reply),
-            prompt_tokens=prompt_tokens,
-            output_tokens=output_tokens,
-        )
+        await self._post(_STORE_REPLY, key, _json(reply), prompt_tokens, output_tokens)
 
     async def replies(self) -> tuple[StoredReply, ...]:
         """Read the invocation's replies, the oldest first."""
-        return tuple(StoredReply(key=row.key, reply=row.reply) for row in await self._call(_REPLIES))
+        rows = await self._call(_REPLIES)
+        return tuple(StoredReply(key=row["key"], reply=_loaded(row["reply"])) for row in rows)
 
-    async def begun_call(self, call_id: str) -> BegunRow:
-        """Read what the journal holds of a call in doubt."""
-        (row,) = await self._call(_BEGUN_CALL, call_id=call_id)
-        return BegunRow(args=row.args, begun_at=row.begun_at)
+    async def calls(self) -> tuple[CallFacts, ...]:
+        """Read what the verdict needs of the invocation's journal."""
+        return tuple(map(CallFacts.from_row, await self._call(_CALLS)))
+
+    async def open_session(self, now: datetime) -> StoredSession:
+        """Create the attempt's session, unless it is there, and read it. ``now`` is in UTC without a zone."""
+        (row,) = await self._call(_OPEN_SESSION, now)
+        return _session(row)
+
+    async def read_session(self) -> StoredSession | None:
+        """Read the attempt's session; None: it is not there yet."""
+        rows = await self._call(_READ_SESSION)
+        return _session(rows[0]) if rows else None
+
+    async def events(self) -> list[str]:
+        """Read the events of the attempt's session in their order, each as the JSON of an ADK event."""
+        return [row["event"] for row in await self._call(_EVENTS)]
+
+    async def append_event(self, event: NewEvent) -> None:
+        """Store an event in the attempt's session.
+
+        Raises:
+            SessionStaleError: somebody wrote to the session since.
+            SessionMissingError: it is not there.
+        """
+        states = [_json(it) if it else None for it in (event.state, event.app_state, event.user_state)]
+        await self._call(
+            _APPEND_EVENT,
+            event.marker,
+            event.id,
+            event.invocation_id,
+            event.timestamp,
+            _json(event.event),
+            *states,
+        )
 
     async def release(self) -> None:
         """Give the token up, so that a successor can start.
@@ -165,16 +209,27 @@ class AttemptRecord:
         self, outcome: Outcome, *, error: str | None = None, retry_after_seconds: float | None = None
     ) -> None:
         """End the attempt with an outcome of its own. ``error`` is one line without secrets."""
-        await self._call(_FINISH, outcome=outcome, error=error, retry_after_seconds=retry_after_seconds)
+        await self._call(_FINISH, outcome, error, retry_after_seconds)
 
-    async def _call(self, statement: Any, **params: Any) -> list[Row[Any]]:
-        with translated(self._url):
-            async with self._engine.connect() as connection:
-                result = await connection.execute(
-                    statement, {"serial": self._serial, "token": self._token, **params}
-                )
-                return list(result)
+    async def _call(self, statement: str, *args: Any) -> list[Mapping[str, Any]]:
+        return await self._connection.fetch(statement, self._serial, self._token, *args)
+
+    async def _post(self, statement: str, *args: Any) -> None:
+        await self._connection.post(statement, self._serial, self._token, *args)
 
 
-def _json(value: Mapping[str, Any]) -> str:
+def _session(row: Mapping[str, Any]) -> StoredSession:
+    return StoredSession(
+        state=_loaded(row["state"]) or {},
+        app_state=_loaded(row["app_state"]) or {},
+        user_state=_loaded(row["user_state"]) or {},
+        update_time=row["update_time"],
+    )
+
+
+def _json(value: Any) -> str:
     return json.dumps(value, allow_nan=False)
+
+
+def _loaded(text: str | None) -> Any:
+    return None if text is None else json.loads(text)

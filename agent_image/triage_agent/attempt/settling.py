@@ -62,7 +62,13 @@ async def settle(
             )
         row = await record.begun_call(doubt.key)
         answer = await _ask(reconcile, row, _outside_key(tool, session_id, doubt, row))
-        await record.settle_call(doubt.key, answer.settled, result=answer.result, message=answer.message)
+        await record.settle_call(
+            doubt.key,
+            answer.settled,
+            result=answer.result,
+            message=answer.message,
+            asked_at=row.asked_at,
+        )
         facts = {"action": "settle", "tool": doubt.name, "call": doubt.id, "settled": answer.settled}
         logger.info("settled", extra={**facts, "why": answer.message})
         sentences.append(f"{doubt.name} ({doubt.id}): {answer.message}.")

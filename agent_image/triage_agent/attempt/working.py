@@ -1,6 +1,7 @@
 """The work of one attempt, from the claim to its outcome."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,7 @@ from triage_agent.attempt.running import (
     run_invocation,
     stored_reply_keys,
 )
+from triage_agent.attempt.sessions import AttemptSessionService
 from triage_agent.attempt.settings import AttemptSettings
 from triage_agent.attempt.settling import settle
 from triage_agent.current import CURRENT_ATTEMPT, CurrentAttempt
@@ -32,16 +34,16 @@ from triage_agent.redacting import redacted
 from triage_agent.replay.gate import Gate
 from triage_agent.replay.plugins import replaying_plugins
 from triage_agent.replay.replies import ReplyBook
-from triage_agent.replay.sessions import FencedSessionService
 from triage_agent.replay.trouble import Trouble
 from triage_agent.shapes import inspect_shape, resumable
-from triage_contract.database.engine import open_engine, translated
-from triage_contract.database.judging import judge
+from triage_contract.database.engine import open_engine
+from triage_contract.database.judging import judge_by
 from triage_contract.database.migrating import check_schema
+from triage_contract.database.prepared import PreparedConnection
 from triage_contract.database.rows import RunRow
 from triage_contract.exceptions import CallRunningError, TriageError
 from triage_contract.states import ExitCode, Outcome, Verdict
-from triage_contract.verdict import Judgement, Remedy
+from triage_contract.verdict import EVENTS_PREPARED, Judgement, Remedy, event_facts
 
 logger = logging.getLogger(__name__)
 
@@ -79,16 +81,20 @@ async def work(
     ``load`` gives the user's app, and is called after the claim, so that what is wrong with it can be recorded.
     """
     CURRENT_ATTEMPT.set(CurrentAttempt(serial=serial, token=settings.token))
-    engine = open_engine(settings.database, application=f"triage-agent/{serial}", token=settings.token)
+    application = f"triage-agent/{serial}"
+    connection = PreparedConnection(settings.database, application=application)
+    # For sessions other than the attempt's own: nothing connects unless an agent reads one.
+    engine = open_engine(settings.database, application=application, token=settings.token)
     work = _Work(
         settings=settings,
         engine=engine,
-        record=AttemptRecord(engine, settings.database, serial=serial, token=settings.token),
+        connection=connection,
+        record=AttemptRecord(connection, serial=serial, token=settings.token),
         interruptions=interruptions,
         on_event=on_event,
     )
     try:
-        await check_schema(engine, settings.database)
+        await check_schema(connection, settings.database)
         run = await work.record.claim()
         logger.info("claimed", extra={"action": "claim", "run": str(run.id), "epoch": settings.epoch})
         return await work.record_end(await work.carry_out(run, load))
@@ -96,6 +102,7 @@ async def work(
         return Ending.of_error(error)
     finally:
         await work.clear_up()
+        await connection.close()
         await engine.dispose()
 
 
@@ -103,6 +110,7 @@ async def work(
 class _Work:
     settings: AttemptSettings
     engine: AsyncEngine
+    connection: PreparedConnection
     record: AttemptRecord
     interruptions: Interruptions
     on_event: Callable[[Event], None]
@@ -159,7 +167,9 @@ class _Work:
             judgement = await self._judge(run)
             if judgement.verdict is Verdict.IN_DOUBT:
                 raise InDoubtError(f"{judgement.why} {said}")
-        service = FencedSessionService(self.engine, self.settings.database)
+        service = AttemptSessionService(
+            self.engine, self.settings.database, record=self.record, own=run.session
+        )
         session = await open_session(service, run.session)
         recognise_agents(app.root_agent, session, run.invocation_id)
         if run.message is not None:
@@ -231,9 +241,12 @@ class _Work:
         return Ending.of(Outcome.FAILED, f"the agent stopped before its end: {_described(judgement)}")
 
     async def _judge(self, run: RunRow) -> Judgement:
-        with translated(self.settings.database):
-            async with self.engine.connect() as connection:
-                return await judge(connection, run, self.settings.in_doubt)
+        key = run.session
+        rows = await self.connection.fetch(
+            EVENTS_PREPARED, key.app_name, key.user_id, key.session_id, run.invocation_id
+        )
+        events = [event_facts(json.loads(row["event"])) for row in rows]
+        return judge_by(run, events, await self.record.calls(), self.settings.in_doubt)
 
 
 def _nothing_to_run(judgement: Judgement) -> Ending | None:

@@ -23,10 +23,14 @@ class BegunCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BegunRow:
-    """What the journal holds of a call in doubt: its arguments, and when it began, by the database's clock."""
+    """What the journal holds of a call in doubt: its arguments, when it began, and what time it was when this was read.
+
+    Both times are by the database's clock.
+    """
 
     args: Mapping[str, Any]
     begun_at: datetime
+    asked_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -32,8 +32,8 @@ def storable(value: Any) -> Any:
     return _storable(value, ())
 
 
-def sanitise_event(event: Event) -> None:
-    """Make an event storable, in place: the in-memory session then holds what the database does."""
+def sanitise_event(event: Event) -> dict[str, Any]:
+    """Make an event storable, in place: the in-memory session then holds what the database does. Gives its JSON."""
     try:
         dumped = event.model_dump(mode="json", exclude_none=True)
     except (ValueError, RecursionError):
@@ -43,6 +43,8 @@ def sanitise_event(event: Event) -> None:
         rebuilt = Event.model_validate_json(json.dumps(clean))
         for name in Event.model_fields:
             setattr(event, name, getattr(rebuilt, name))
+    stored: dict[str, Any] = clean
+    return stored
 
 
 def sanitise_part(part: types.Part) -> None:

@@ -18,6 +18,8 @@ from triage_contract.exceptions import (
     DatabaseUnreachableError,
     FencedError,
     SchemaError,
+    SessionMissingError,
+    SessionStaleError,
 )
 from triage_contract.names import FENCED_SQLSTATE, TOKEN_SETTING
 from triage_contract.states import Pooler
@@ -45,6 +47,10 @@ _UNREACHABLE: Final = (
     asyncpg.InvalidAuthorizationSpecificationError,
     asyncpg.InvalidCatalogNameError,
     asyncpg.InterfaceError,
+    # A statement that was broken off, or waited in vain: it had no effect, and may be given again.
+    asyncpg.QueryCanceledError,
+    asyncpg.LockNotAvailableError,
+    asyncpg.DeadlockDetectedError,
     # What a statement gets that comes between the server's last word and the end of its connection.
     asyncpg.InternalClientError,
 )
@@ -52,6 +58,8 @@ _BY_SQLSTATE: Final = {
     FENCED_SQLSTATE: FencedError,
     "TR002": AlreadyClaimedError,
     "TR003": CallRunningError,
+    "TR005": SessionStaleError,
+    "TR006": SessionMissingError,
 }
 _SCHEMA_MISSING: Final = (
     asyncpg.UndefinedTableError,
@@ -69,19 +77,13 @@ def open_engine(
     connection: as a setting of it, or, behind a transaction pooler which drops such settings, in each transaction.
     """
     pooled = url.pooler is Pooler.TRANSACTION
-    settings = _server_settings(application, None if pooled else token)
 
-    async def connect(*_args: Any, **_kwargs: Any) -> asyncpg.Connection:
-        return await asyncpg.connect(
-            url.dsn,
-            server_settings={"application_name": application} if pooled else settings,
-            timeout=CONNECT_TIMEOUT_SECONDS,
-            statement_cache_size=0 if pooled else 100,
-        )
+    async def reconnect(*_args: Any, **_kwargs: Any) -> asyncpg.Connection:
+        return await connect(url, application=application, token=token)
 
     engine = create_async_engine(
         "postgresql+asyncpg://",
-        async_creator=connect,
+        async_creator=reconnect,
         # Tokens are parameters, and the text of an error would show them.
         hide_parameters=True,
         pool_size=pool_size,
@@ -94,6 +96,17 @@ def open_engine(
     if pooled and token is not None:
         event.listen(engine.sync_engine, "begin", _shower(token))
     return engine
+
+
+async def connect(url: DatabaseUrl, *, application: str, token: str | None = None) -> asyncpg.Connection:
+    """Open one connection, through the pooler where there is one; see ``open_engine``."""
+    pooled = url.pooler is Pooler.TRANSACTION
+    return await asyncpg.connect(
+        url.dsn,
+        server_settings={"application_name": application} if pooled else _server_settings(application, token),
+        timeout=CONNECT_TIMEOUT_SECONDS,
+        statement_cache_size=0 if pooled else 100,
+    )
 
 
 async def connect_directly(url: DatabaseUrl, *, application: str) -> asyncpg.Connection:
@@ -120,7 +133,8 @@ def translated(url: DatabaseUrl) -> Iterator[None]:
 
     Raises:
         DatabaseUnreachableError: refused, timed out, shut down, wrong credentials.
-        FencedError, AlreadyClaimedError, CallRunningError: what our functions and triggers say.
+        FencedError, AlreadyClaimedError, CallRunningError, SessionStaleError, SessionMissingError: what our functions
+            and triggers say.
         SchemaError: our tables are missing or too old.
     """
     try:

@@ -1,5 +1,7 @@
 """The verdict on an invocation, from what the database holds of it."""
 
+from collections.abc import Sequence
+
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage_contract.database.rows import RunRow, SessionKey, session_params
@@ -21,6 +23,13 @@ async def judge(connection: AsyncConnection, run: RunRow, in_doubt: InDoubt = In
     """Judge a recorded run. Read it with a null token, or nothing keeps the verdict true."""
     events = await read_events(connection, run.session, run.invocation_id)
     calls = await _read_calls(connection, run)
+    return judge_by(run, events, calls, in_doubt)
+
+
+def judge_by(
+    run: RunRow, events: Sequence[EventFacts], calls: Sequence[CallFacts], in_doubt: InDoubt
+) -> Judgement:
+    """Judge a recorded run by what was read of it."""
     facts = RunFacts(root=None if run.root is None else Root.from_record(run.root), in_doubt=in_doubt)
     return verdict(events, facts, calls)
 

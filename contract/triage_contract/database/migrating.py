@@ -4,10 +4,10 @@ from pathlib import Path
 from typing import Final
 
 from sqlalchemy import Connection, text
-from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.util import await_only
 
 from triage_contract.database.engine import open_engine, translated
+from triage_contract.database.prepared import PreparedConnection
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import SchemaError
 from triage_contract.states import Pooler
@@ -16,11 +16,13 @@ NEWEST_REVISION: Final = "0002"
 """The revision that this version of the package brings a database to; a test holds it against the migrations."""
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"
-_GUARDED_TABLES: Final = text(
-    "SELECT count(*) FROM pg_trigger WHERE tgname = 'triage_guard' AND tgenabled <> 'D'"
-    " AND tgrelid IN (to_regclass('public.events'), to_regclass('public.sessions'))"
-)
-_REVISION: Final = text("SELECT version_num FROM triage.alembic_version")
+_REVISION: Final = """
+SELECT version_num AS revision, (
+    SELECT count(*) FROM pg_trigger WHERE tgname = 'triage_guard' AND tgenabled <> 'D'
+        AND tgrelid IN (to_regclass('public.events'), to_regclass('public.sessions'))
+) AS guarded
+FROM triage.alembic_version
+"""
 
 
 async def migrate(url: DatabaseUrl) -> str:
@@ -39,20 +41,18 @@ async def migrate(url: DatabaseUrl) -> str:
     return NEWEST_REVISION
 
 
-async def check_schema(engine: AsyncEngine, url: DatabaseUrl) -> None:
+async def check_schema(connection: PreparedConnection, url: DatabaseUrl) -> None:
     """See that the schema is the one this version was written for, and that the fence's triggers are armed.
 
     Raises:
         SchemaError: it is not; the message says what to run.
         DatabaseUnreachableError: nobody answers.
     """
-    with translated(url):
-        async with engine.connect() as connection:
-            revision = (await connection.execute(_REVISION)).scalar_one_or_none()
-            guarded = (await connection.execute(_GUARDED_TABLES)).scalar_one()
+    rows = await connection.fetch(_REVISION)
+    revision = rows[0]["revision"] if rows else None
     if revision is None or revision < NEWEST_REVISION:
         raise SchemaError(f"{url} is at revision {revision}: run `triage-operator migrate`")
-    if guarded != 2:
+    if rows[0]["guarded"] != 2:
         raise SchemaError(f"{url} has no fence trigger on ADK's tables: run `triage-operator migrate`")
 
 

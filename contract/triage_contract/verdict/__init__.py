@@ -11,11 +11,12 @@ from triage_contract.verdict.facts import (
     event_facts,
 )
 from triage_contract.verdict.rules import Judgement, verdict
-from triage_contract.verdict.stored import CALLS, EVENTS_POSTGRES, EVENTS_SQLITE
+from triage_contract.verdict.stored import CALLS, EVENTS_POSTGRES, EVENTS_PREPARED, EVENTS_SQLITE
 
 __all__ = [
     "CALLS",
     "EVENTS_POSTGRES",
+    "EVENTS_PREPARED",
     "EVENTS_SQLITE",
     "Call",
     "CallFacts",

@@ -4,16 +4,18 @@ Run them with the parameters ``app_name``, ``user_id``, ``session_id`` and ``inv
 for ``event_facts``, in the order in which ADK reads them. They find the rows by ``idx_events_invocation``.
 """
 
+import re
 from typing import Final
 
 from sqlalchemy import JSON, text
+
+PARAMETERS: Final = ("app_name", "user_id", "session_id", "invocation_id")
 
 _INVOCATION: Final = """
     app_name = :app_name AND user_id = :user_id AND session_id = :session_id AND invocation_id = :invocation_id
 """
 
-EVENTS_POSTGRES: Final = text(
-    f"""
+_EVENTS: Final = f"""
     SELECT jsonb_strip_nulls(jsonb_build_object(
         'id', id,
         'author', event -> 'author',
@@ -67,8 +69,12 @@ EVENTS_POSTGRES: Final = text(
     WHERE {_INVOCATION}
     ORDER BY timestamp, id
     """
-).columns(event=JSON)
+
+EVENTS_POSTGRES: Final = text(_EVENTS).columns(event=JSON)
 """What the rules need, and the text of the last event in which an agent says something: never a tool's result."""
+
+EVENTS_PREPARED: Final = re.sub(r":(\w+)", lambda name: f"${PARAMETERS.index(name[1]) + 1}", _EVENTS)
+"""The same with the parameters by their place, as the driver prepares it; each event comes as text."""
 
 EVENTS_SQLITE: Final = text(
     f"SELECT event_data AS event FROM events WHERE {_INVOCATION} ORDER BY timestamp, id"

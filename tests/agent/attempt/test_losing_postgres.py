@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.tools.tool_context import ToolContext
 
 from support.databases import Database, a_run
 from support.killing import Agent, ended
 from support.stage import ScriptedLlm, Stage, an_app, by_turn, call, say
 from triage_agent.attempt.record import AttemptRecord
-from triage_agent.replay.sessions import FencedSessionService
+from triage_agent.attempt.sessions import AttemptSessionService
 from triage_contract.database.engine import open_engine
 from triage_contract.database.migrating import migrate
 from triage_contract.database.url import DatabaseUrl
@@ -108,7 +107,7 @@ async def test_a_connection_that_is_cut_in_a_step_costs_the_attempt_and_nothing_
             stage.gate.shut()
         return "done"
 
-    owner = FencedSessionService if step == "append_event" else AttemptRecord
+    owner = AttemptSessionService if step == "append_event" else AttemptRecord
     whole = getattr(owner, step)
 
     async def cut(*args: Any, **kwargs: Any) -> Any:
@@ -131,8 +130,8 @@ async def test_a_connection_that_is_cut_in_a_step_costs_the_attempt_and_nothing_
 
 async def test_reading_the_session_may_fail_as_well(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     async def refused(*_: Any, **__: Any) -> Any:
-        raise ConnectionRefusedError("refused")
+        raise DatabaseUnreachableError("refused")
 
-    monkeypatch.setattr(DatabaseSessionService, "get_session", refused)
+    monkeypatch.setattr(AttemptRecord, "read_session", refused)
     ending = await stage.attempt(an_app(ScriptedLlm(script=by_turn(say("Done.")))))
     assert ending.exit_code is ExitCode.DATABASE_UNREACHABLE

@@ -10,9 +10,9 @@ from google.adk.models.llm_response import LlmResponse
 from google.genai import types
 
 from support.stage import ScriptedLlm, Stage, an_app, by_turn, call, results, say
+from triage_agent.attempt.sessions import AttemptSessionService
 from triage_agent.replay.asking import REPLY_METADATA
 from triage_agent.replay.replies import is_our_call_id
-from triage_agent.replay.sessions import FencedSessionService
 from triage_contract.names import REPLAYED_METADATA
 from triage_contract.states import Outcome
 
@@ -49,7 +49,7 @@ async def test_the_first_answer_is_given_again(stage: Stage) -> None:
 def lost(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
     """Set once an answer of an agent is about to be stored, which then never is."""
     lost = asyncio.Event()
-    append = FencedSessionService.append_event
+    append = AttemptSessionService.append_event
 
     async def losing(service: Any, session: Any, event: Any) -> Any:
         if event.author != "user" and not lost.is_set():
@@ -57,7 +57,7 @@ def lost(monkeypatch: pytest.MonkeyPatch) -> asyncio.Event:
             await asyncio.Event().wait()
         return await append(service, session, event)
 
-    monkeypatch.setattr(FencedSessionService, "append_event", losing)
+    monkeypatch.setattr(AttemptSessionService, "append_event", losing)
     return lost
 
 

@@ -56,7 +56,7 @@ async def an_attempt(database: Database, run: RunRow, *, observed_epoch: int = 0
     if observed_epoch:
         await database.close(run, observed_epoch)
     opened = await database.open(run, observed_epoch=observed_epoch)
-    record = AttemptRecord(database.engine, database.url, serial=opened.serial, token=opened.token)
+    record = database.record(opened)
     return Attempt(
         record=record,
         current=CurrentAttempt(serial=opened.serial, token=opened.token),

@@ -167,7 +167,7 @@ async def test_the_token_of_another_run_is_refused(database: Database) -> None:
     with pytest.raises(DBAPIError):
         await insert_session(engine, run)
     await engine.dispose()
-    forged = AttemptRecord(database.engine, database.url, serial=opened.serial, token=others.token)
+    forged = AttemptRecord(database.prepared(), serial=opened.serial, token=others.token)
     with pytest.raises(FencedError):
         await forged.claim()
 
@@ -196,7 +196,7 @@ async def test_a_session_that_no_run_touched_is_free(database: Database) -> None
 async def test_an_attempt_is_claimed_once(database: Database) -> None:
     run = a_run()
     opened = await database.open(run)
-    record = AttemptRecord(database.engine, database.url, serial=opened.serial, token=opened.token)
+    record = database.record(opened)
     assert (await record.claim()).id == run.id
     with pytest.raises(AlreadyClaimedError):
         await record.claim()
@@ -205,7 +205,7 @@ async def test_an_attempt_is_claimed_once(database: Database) -> None:
 async def test_after_the_fence_moved_the_old_attempt_writes_nothing(database: Database) -> None:
     run = a_run()
     opened = await database.open(run)
-    record = AttemptRecord(database.engine, database.url, serial=opened.serial, token=opened.token)
+    record = database.record(opened)
     await record.claim()
     await record.begin_call(
         "c1", tool="file_issue", kind=ToolKind.IDEMPOTENT, args={}, function_call_id="call-1", may_repeat=True
@@ -222,7 +222,6 @@ async def test_after_the_fence_moved_the_old_attempt_writes_nothing(database: Da
             may_repeat=True,
         ),
         record.end_call("c1", **ended),  # type: ignore[arg-type]
-        record.store_reply("k", {}, prompt_tokens=1, output_tokens=1),
         record.record_root({}),
         record.release(),
         record.finish(Outcome.FINISHED),
@@ -236,7 +235,7 @@ async def test_after_the_fence_moved_the_old_attempt_writes_nothing(database: Da
 async def test_a_done_call_is_answered_and_counted_and_a_begun_one_begins_again(database: Database) -> None:
     run = a_run()
     opened = await database.open(run)
-    first = AttemptRecord(database.engine, database.url, serial=opened.serial, token=opened.token)
+    first = database.record(opened)
     for call in ("c1", "c2"):
         assert (
             await first.begin_call(
@@ -254,7 +253,7 @@ async def test_a_done_call_is_answered_and_counted_and_a_begun_one_begins_again(
     )
     await database.close(run, 1)
     opened = await database.open(run, observed_epoch=1)
-    second = AttemptRecord(database.engine, database.url, serial=opened.serial, token=opened.token)
+    second = database.record(opened)
     answered = await second.begin_call(
         "c1", tool="t", kind=ToolKind.IDEMPOTENT, args={}, function_call_id="call-1", may_repeat=True
     )
@@ -274,7 +273,7 @@ async def test_a_done_call_is_answered_and_counted_and_a_begun_one_begins_again(
 async def test_release_is_refused_while_a_call_runs_and_tells_the_operator_after(database: Database) -> None:
     run = a_run()
     opened = await database.open(run)
-    record = AttemptRecord(database.engine, database.url, serial=opened.serial, token=opened.token)
+    record = database.record(opened)
     await record.begin_call(
         "c1", tool="t", kind=ToolKind.IDEMPOTENT, args={}, function_call_id="call-1", may_repeat=True
     )
@@ -296,7 +295,7 @@ async def test_release_waits_for_a_call_that_is_about_to_begin_and_is_refused_th
 ) -> None:
     run = a_run()
     opened = await database.open(run)
-    record = AttemptRecord(database.engine, database.url, serial=opened.serial, token=opened.token)
+    record = database.record(opened)
     waiting = (
         "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
     )

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import pytest
@@ -100,7 +101,7 @@ class Fencing(RuleBasedStateMachine):
         opened = self.do(self.database.open(self.run, observed_epoch=len(model.attempts)))
         assert opened.epoch == len(model.attempts) + 1
         database = self.database
-        record = AttemptRecord(database.engine, database.url, serial=opened.serial, token=opened.token)
+        record = database.record(opened)
         model.current = Attempt(epoch=opened.epoch, record=record)
         model.attempts.append(model.current)
 
@@ -191,7 +192,8 @@ class Fencing(RuleBasedStateMachine):
         attempt, call = self.attempt(data), self.model.calls.get(key)
         happened = settled is Settled.HAPPENED
         result = {"found": True} if happened else None
-        work = attempt.record.settle_call(key, settled, result=result, message="Asked.")
+        asked_at = datetime.now(UTC) + timedelta(seconds=1)
+        work = attempt.record.settle_call(key, settled, result=result, message="Asked.", asked_at=asked_at)
         if not self.is_current(attempt) or call is None or call.state is not CallState.BEGUN:
             return self.refused(work, FencedError)
         confirmed = call.raised or self.model.attempts[call.epoch - 1].confirmed

@@ -11,6 +11,7 @@ from support.databases import Database
 from triage_contract.database import migrating
 from triage_contract.database.engine import open_engine
 from triage_contract.database.migrating import NEWEST_REVISION, check_schema, migrate
+from triage_contract.database.prepared import PreparedConnection
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import DatabaseUnreachableError, DatabaseUrlError, SchemaError
 from triage_contract.states import Pooler
@@ -27,24 +28,24 @@ def test_the_newest_revision_is_the_head_of_the_migrations() -> None:
 async def test_two_that_migrate_at_once_both_succeed(postgres: PostgresServer) -> None:
     url = DatabaseUrl.parse(postgres.create_database())
     assert set(await asyncio.gather(migrate(url), migrate(url))) == {NEWEST_REVISION}
-    engine = open_engine(url, application="test")
-    await check_schema(engine, url)
-    await engine.dispose()
+    connection = PreparedConnection(url, application="test")
+    await check_schema(connection, url)
+    await connection.close()
 
 
 async def test_an_empty_database_is_told_from_a_migrated_one(postgres: PostgresServer) -> None:
     url = DatabaseUrl.parse(postgres.create_database())
-    engine = open_engine(url, application="test")
+    connection = PreparedConnection(url, application="test")
     with pytest.raises(SchemaError, match="triage-operator migrate"):
-        await check_schema(engine, url)
-    await engine.dispose()
+        await check_schema(connection, url)
+    await connection.close()
 
 
 async def test_a_missing_trigger_is_seen(database: Database) -> None:
     async with database.engine.begin() as connection:
         await connection.execute(text("DROP TRIGGER triage_guard ON events"))
     with pytest.raises(SchemaError, match="no fence trigger"):
-        await check_schema(database.engine, database.url)
+        await check_schema(database.prepared(), database.url)
 
 
 async def test_a_database_that_holds_adk_tables_already_keeps_them(postgres: PostgresServer) -> None:
@@ -96,11 +97,10 @@ async def test_wrong_credentials_and_a_closed_port_are_unreachable_and_show_no_p
     wrong = DatabaseUrl.parse(right).dsn
     for dsn in (wrong.replace("@", "-hidden-word@"), "postgresql://u:hidden-word@127.0.0.1:1/db"):
         url = DatabaseUrl.parse(dsn)
-        engine = open_engine(url, application="test")
+        connection = PreparedConnection(url, application="test")
         with pytest.raises(DatabaseUnreachableError) as refused:
-            await check_schema(engine, url)
+            await check_schema(connection, url)
         assert "hidden-word" not in str(refused.value)
-        await engine.dispose()
 
 
 def test_behind_a_pooler_there_is_no_direct_way_unless_it_is_named() -> None:

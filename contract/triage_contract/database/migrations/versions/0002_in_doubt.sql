@@ -23,13 +23,13 @@ CREATE TABLE triage.repairs (
 );
 CREATE INDEX repairs_by_run ON triage.repairs (run_id);
 
--- Whether the process that began a call last can do nothing more about it.
-CREATE FUNCTION triage.is_confirmed(p_call triage.tool_calls) RETURNS boolean
+-- Whether the process that began a call last was known, at a time, to be able to do nothing more about it; null: now.
+CREATE FUNCTION triage.is_confirmed(p_call triage.tool_calls, p_at timestamptz DEFAULT NULL) RETURNS boolean
 LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(p_call.doubt = 'raised', false) OR EXISTS (
         SELECT FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id
         WHERE r.app_name = p_call.app_name AND r.user_id = p_call.user_id AND r.session_id = p_call.session_id
-            AND a.epoch = p_call.epoch AND a.confirmed_at IS NOT NULL)
+            AND a.epoch = p_call.epoch AND a.confirmed_at <= coalesce(p_at, a.confirmed_at))
 $$;
 
 -- Answers a finished call from its row; marks any other as begun by this attempt. `is_begun` false: do not run it.
@@ -132,9 +132,9 @@ BEGIN
 END $$;
 
 -- Notes what its outside world says of a call in doubt. Gives whether it may run again: it did not happen, and the process
--- that began it is known to be dead.
+-- that began it was known to be dead at `p_asked_at`, before it was asked.
 CREATE FUNCTION triage.settle_call(p_serial integer, p_token text, p_call_id text, p_settled text, p_result jsonb,
-                                   p_message text) RETURNS boolean
+                                   p_message text, p_asked_at timestamptz) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     attempt triage.attempts := triage.current_attempt(p_serial, p_token);
@@ -148,7 +148,7 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'call % is not in doubt', p_call_id USING ERRCODE = 'TR001';
     END IF;
-    confirmed := triage.is_confirmed(call);
+    confirmed := triage.is_confirmed(call, p_asked_at);
     UPDATE triage.tool_calls c
     SET state = CASE WHEN p_settled = 'happened' THEN 'settled' ELSE c.state END,
         settled_by = CASE WHEN p_settled = 'happened' THEN 'reconcile' END,

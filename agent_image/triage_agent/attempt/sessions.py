@@ -1,0 +1,151 @@
+"""The session of an attempt, with one round trip for each event and none for what was read before."""
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from google.adk.errors._stale_session_error import StaleSessionError
+from google.adk.errors.already_exists_error import AlreadyExistsError
+from google.adk.errors.session_not_found_error import SessionNotFoundError
+from google.adk.events.event import Event
+from google.adk.platform.time import get_time
+from google.adk.sessions._session_util import extract_json_safe_state_delta
+from google.adk.sessions.base_session_service import GetSessionConfig
+from google.adk.sessions.session import Session
+from google.adk.sessions.state import State
+from sqlalchemy.ext.asyncio import AsyncEngine
+from typing_extensions import override
+
+from triage_agent.attempt.record import AttemptRecord, NewEvent, StoredSession
+from triage_agent.replay.sanitising import sanitise_event
+from triage_agent.replay.sessions import FencedSessionService
+from triage_contract.database.rows import SessionKey
+from triage_contract.database.url import DatabaseUrl
+from triage_contract.exceptions import SessionMissingError, SessionStaleError
+
+
+@dataclass(slots=True, kw_only=True)
+class _Read:
+    """The events of the session as they were when it was last written to at ``update_time``."""
+
+    update_time: datetime
+    events: list[Event] = field(default_factory=list)
+
+
+class AttemptSessionService(FencedSessionService):
+    """Reads and writes the attempt's own session by its record, and any other as ADK does.
+
+    The tables are ADK's, and so is what they hold: either service goes on where the other one stopped.
+    """
+
+    def __init__(
+        self, engine: AsyncEngine, url: DatabaseUrl, *, record: AttemptRecord, own: SessionKey
+    ) -> None:
+        super().__init__(engine, url)
+        self._record = record
+        self._own = own
+        self._read: _Read | None = None
+
+    @override
+    async def create_session(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        state: dict[str, Any] | None = None,
+        session_id: str | None = None,
+    ) -> Session:
+        if state or not self._is_own(app_name, user_id, session_id):
+            return await super().create_session(
+                app_name=app_name, user_id=user_id, state=state, session_id=session_id
+            )
+        now = datetime.fromtimestamp(get_time(), UTC).replace(tzinfo=None)
+        stored = await self._record.open_session(now)
+        if stored.update_time != now:
+            raise AlreadyExistsError(f"Session with id {session_id} already exists.")
+        self._read = _Read(update_time=now)
+        return self._session(stored, [])
+
+    @override
+    async def get_session(
+        self, *, app_name: str, user_id: str, session_id: str, config: GetSessionConfig | None = None
+    ) -> Session | None:
+        if config is not None or not self._is_own(app_name, user_id, session_id):
+            return await super().get_session(
+                app_name=app_name, user_id=user_id, session_id=session_id, config=config
+            )
+        stored = await self._record.read_session()
+        if stored is None:
+            return None
+        if self._read is None or self._read.update_time != stored.update_time:
+            events = [Event.model_validate_json(event) for event in await self._record.events()]
+            self._read = _Read(update_time=stored.update_time, events=events)
+        return self._session(stored, list(self._read.events))
+
+    @override
+    async def append_event(self, session: Session, event: Event) -> Event:
+        marker = session._storage_update_marker
+        if event.partial or marker is None or not self._is_own(session.app_name, session.user_id, session.id):
+            return await super().append_event(session, event)
+        self._apply_temp_state(session, event)
+        event = self._trim_temp_delta_state(event)
+        stored = sanitise_event(event)
+        deltas = extract_json_safe_state_delta(event.actions.state_delta or {})
+        timestamp = datetime.fromtimestamp(event.timestamp, UTC).replace(tzinfo=None)
+        try:
+            await self._record.append_event(
+                NewEvent(
+                    id=event.id,
+                    invocation_id=event.invocation_id,
+                    timestamp=timestamp,
+                    marker=datetime.fromisoformat(marker),
+                    event=stored,
+                    state=deltas["session"],
+                    app_state=deltas["app"],
+                    user_state=deltas["user"],
+                )
+            )
+        except SessionStaleError as error:
+            raise StaleSessionError(str(error)) from error
+        except SessionMissingError as error:
+            raise SessionNotFoundError(str(error)) from error
+        if self._read is not None and self._read.update_time == datetime.fromisoformat(marker):
+            self._read.update_time = timestamp
+            self._read.events.append(event)
+        _mark(session, timestamp)
+        return self._commit_event_to_session(session, event)
+
+    def _is_own(self, app_name: str, user_id: str, session_id: str | None) -> bool:
+        own = self._own
+        return (app_name, user_id, session_id) == (own.app_name, own.user_id, own.session_id)
+
+    def _session(self, stored: StoredSession, events: list[Event]) -> Session:
+        session = Session(
+            app_name=self._own.app_name,
+            user_id=self._own.user_id,
+            id=self._own.session_id,
+            state=_merged(stored),
+            events=events,
+        )
+        _mark(session, stored.update_time)
+        return session
+
+
+def _merged(stored: StoredSession) -> dict[str, Any]:
+    return {
+        **deepcopy(dict(stored.state)),
+        **_prefixed(State.APP_PREFIX, stored.app_state),
+        **_prefixed(State.USER_PREFIX, stored.user_state),
+    }
+
+
+def _prefixed(prefix: str, state: Mapping[str, Any]) -> dict[str, Any]:
+    return {prefix + name: value for name, value in state.items()}
+
+
+def _mark(session: Session, update_time: datetime) -> None:
+    """Let ADK, and us, see whether somebody else wrote to the session since."""
+    session.last_update_time = update_time.replace(tzinfo=UTC).timestamp()
+    session._storage_update_marker = update_time.isoformat(timespec="microseconds")
