@@ -1,8 +1,8 @@
-"""What of the chart is made from elsewhere: its definitions, the page about its values, and the schema of settings."""
+"""What of the chart is made from elsewhere: definitions, rules, the page about its values, the schema of settings."""
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +11,7 @@ import yaml
 
 from triage_contract.api.crds import Kind, build_crd
 from triage_operator.options import Option, options_of
+from triage_operator.permissions import NODE_PERMISSIONS, PERMISSIONS, Permission
 
 CHART: Final = Path(__file__).resolve().parent.parent / "charts" / "triage-operator"
 
@@ -131,6 +132,26 @@ def render_chart_crd(kind: Kind) -> str:
 spec:
 {spec}{{{{- end }}}}
 """
+
+
+def render_chart_rules() -> str:
+    """Return the template of the rules that the operator's roles consist of."""
+    return f"""{{{{- /* Made by hack/generate.py from operator/triage_operator/permissions.py; edit that. */}}}}
+{{{{- define "triage-operator.workRules" }}}}
+{_rules(PERMISSIONS)}{{{{- end }}}}
+{{{{- define "triage-operator.nodeRules" }}}}
+{_rules(NODE_PERMISSIONS)}{{{{- end }}}}
+"""
+
+
+def _rules(permissions: Iterable[Permission]) -> str:
+    verbs: dict[tuple[str, str], list[str]] = {}
+    for verb, group, resource in permissions:
+        verbs.setdefault((group, resource), []).append(verb)
+    return "".join(
+        f"- apiGroups: [{json.dumps(group)}]\n  resources: [{resource}]\n  verbs: [{', '.join(allowed)}]\n"
+        for (group, resource), allowed in verbs.items()
+    )
 
 
 def _at(values: Any, keys: list[str]) -> Any:

@@ -14,7 +14,12 @@ from typing import Any, Final
 
 import yaml
 from api_reference import render_api_reference
-from chart_reference import render_chart_crd, render_chart_readme, render_values_schema
+from chart_reference import (
+    render_chart_crd,
+    render_chart_readme,
+    render_chart_rules,
+    render_values_schema,
+)
 from operator_reference import render_metrics_reference, render_settings_reference
 
 from triage_contract.api.crds import AGENT, RUN, build_crd
@@ -34,6 +39,7 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     "crds/triageagents.yaml": partial(render_yaml, partial(build_crd, AGENT)),
     "charts/triage-operator/templates/crds/triageruns.yaml": partial(render_chart_crd, RUN),
     "charts/triage-operator/templates/crds/triageagents.yaml": partial(render_chart_crd, AGENT),
+    "charts/triage-operator/templates/_rules.tpl": render_chart_rules,
     "charts/triage-operator/values.schema.json": render_values_schema,
     "charts/triage-operator/README.md": render_chart_readme,
     "docs/reference/api.md": render_api_reference,
