@@ -4,6 +4,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, NoReturn
 
 from google.adk.agents.invocation_context import InvocationContext
@@ -72,6 +73,7 @@ class CallingPlugin(BasePlugin):
         self._begun: dict[int, _Begun] = {}
         self._locks: dict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         self._replayed: set[str] = set()
+        self._unrun: list[str] = []
 
     @override
     async def before_tool_callback(
@@ -113,6 +115,8 @@ class CallingPlugin(BasePlugin):
             await self._stop(InDoubtError(doubt), tool_context)
         if answer.is_begun:
             INSIDE_CALL.set(key)
+            if not tool.is_long_running:  # One that did not run would be waited for.
+                _current_task().add_done_callback(partial(self._look_back, tool_context))
             return None
         self._end(tool_context)
         self._replayed.add(tool_context.function_call_id or key)
@@ -181,6 +185,17 @@ class CallingPlugin(BasePlugin):
             event.custom_metadata = {**(event.custom_metadata or {}), REPLAYED_METADATA: True}
         return None
 
+    @override
+    async def close(self) -> None:
+        """Journal of the calls which never came to their tool that nothing ran."""
+        for key in self._unrun:
+            try:
+                await self._journal.end_call(
+                    key, state=CallState.GATED, result={}, actions={}, is_duplicate=False
+                )
+            except DatabaseError as error:
+                self._trouble.note(error)
+
     async def _answer_of_others(
         self, tool: BaseTool, tool_args: dict[str, Any], tool_context: ToolContext, error: Exception
     ) -> dict[str, Any] | None:
@@ -222,10 +237,14 @@ class CallingPlugin(BasePlugin):
                 self._trouble.end(key)
                 holds.pop().release()
 
-        task = asyncio.current_task()
-        assert task is not None
-        task.add_done_callback(leave)
+        _current_task().add_done_callback(leave)
         return leave
+
+    def _look_back(self, context: ToolContext, task: "asyncio.Task[Any]") -> None:
+        begun = self._begun.get(id(context))
+        if begun is None or begun.raised or task.cancelled() or task.exception() is None:
+            return
+        self._unrun.append(begun.key)  # A callback that ADK asks after this one raised.
 
     async def _stop(self, error: DatabaseError | AgentError, context: ToolContext) -> NoReturn:
         self._trouble.note(error)
@@ -236,6 +255,12 @@ class CallingPlugin(BasePlugin):
 
     def _end(self, context: ToolContext) -> None:
         _leave(self._begun.pop(id(context)))
+
+
+def _current_task() -> "asyncio.Task[Any]":
+    task = asyncio.current_task()
+    assert task is not None
+    return task
 
 
 def _leave(begun: _Begun) -> None:

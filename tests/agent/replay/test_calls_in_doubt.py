@@ -8,7 +8,9 @@ from uuid import uuid4
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.apps.app import App
+from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.agent_tool import AgentTool
+from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow import START, Workflow
 
@@ -109,6 +111,40 @@ async def test_an_error_is_as_certain_as_what_it_was_raised_from(stage: Stage, i
     model = ScriptedLlm(script=by_turn(call("bad"), say("Done.")))
     ending = await stage.attempt(an_app(model, [bad]))
     assert ending.outcome is (Outcome.FINISHED if is_cause else Outcome.FAILED)
+
+
+@pytest.mark.parametrize("is_plugin", [True, False], ids=["another plugin", "the agent"])
+async def test_a_call_that_a_callback_keeps_from_its_tool_is_not_in_doubt(
+    stage: Stage, is_plugin: bool
+) -> None:
+    ran: list[str] = []
+    is_broken = True
+
+    def pay() -> str:
+        ran.append("pay")
+        return "paid"
+
+    async def before(**_: Any) -> None:
+        if is_broken:
+            raise RuntimeError("callback broke")
+
+    class Breaking(BasePlugin):
+        async def before_tool_callback(self, **_: Any) -> None:
+            await before()
+
+    async def agents_before(tool: BaseTool, args: dict[str, Any], tool_context: ToolContext) -> None:
+        await before()
+
+    model = ScriptedLlm(script=by_turn(call("pay"), say("Done.")))
+    callbacks = {} if is_plugin else {"before_tool_callback": agents_before}
+    app = an_app(model, [pay], **callbacks)
+    app = app.model_copy(update={"plugins": [Breaking(name="breaking")] if is_plugin else []})
+    stage.in_doubt = InDoubt.PARK
+    assert (await stage.attempt(app)).outcome is Outcome.FAILED
+    assert [row[:2] for row in await stage.calls()] == [("pay", "gated")]
+    is_broken = False
+    assert (await stage.attempt(app)).outcome is Outcome.FINISHED
+    assert ran == ["pay"]
 
 
 async def test_no_step_of_another_branch_begins_after_a_doubt(stage: Stage) -> None:
