@@ -1,5 +1,7 @@
 """Each toggle of the chart: it renders, lints, fits the schemas of Kubernetes, and makes what it says."""
 
+import json
+from functools import cache
 from typing import Any, Final
 
 import helm_python
@@ -75,8 +77,7 @@ def test_what_is_rendered_lints_and_fits_the_schemas_of_kubernetes(toggle: str) 
     assert [each for each in report["messages"] if each["severity"] >= 2] == []
     for each in render(TOGGLES[toggle]).objects:
         if each["apiVersion"] not in _FOREIGN:
-            for version in VERSIONS:
-                kubernetes_validate.validate(each, version, strict=True)
+            _check_schemas(json.dumps(each))
 
 
 @pytest.mark.parametrize("toggle", TOGGLES)
@@ -86,6 +87,13 @@ def test_names_and_labels_are_those_that_kubernetes_takes(toggle: str) -> None:
         metadata = each["metadata"]
         assert len(metadata["name"]) <= 63 or each["kind"] in ("ClusterRole", "ClusterRoleBinding")
         assert all(len(value) <= 63 for value in metadata["labels"].values())
+
+
+@cache
+def _check_schemas(manifest: str) -> None:
+    """Raise what is wrong with an object. Most are the same whatever is toggled."""
+    for version in VERSIONS:
+        kubernetes_validate.validate(json.loads(manifest), version, strict=True)
 
 
 def test_definitions_are_the_generated_ones_and_stay() -> None:
