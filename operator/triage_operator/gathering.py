@@ -170,7 +170,7 @@ class Gatherer:
             except KubeRefusedError:
                 # Without the right to list nodes, a person knows as well.
                 return
-            taints = () if node is None else node["spec"].get("taints") or ()
+            taints = ((node or {}).get("spec") or {}).get("taints") or ()
             if any(taint["key"] == OUT_OF_SERVICE for taint in taints):
                 yield name
 

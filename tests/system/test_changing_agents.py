@@ -67,9 +67,13 @@ async def test_a_sidecar_neither_keeps_an_attempt_alive_nor_a_run_from_its_end(s
     await site.pods.until(lambda pods: pod not in pods or None, "the pod with a sidecar alone is gone")
 
 
-async def test_an_undeclared_tool_runs_again_under_its_key_and_is_named(site: Site, tmp_path: Path) -> None:
+async def test_an_undeclared_tool_runs_again_under_its_key_where_the_agent_wants_it(
+    site: Site, tmp_path: Path
+) -> None:
     marks = tmp_path / "marks"
-    await site.create_agent("notifying", **own_agent("notifying", MARKS=str(marks)))
+    await site.create_agent(
+        "notifying", **own_agent("notifying", MARKS=str(marks)), resume={"inDoubt": "Retry"}
+    )
     await site.create_run("notified", agentRef={"name": "notifying"})
     assert (await site.ended("notified"))["phase"] == Phase.SUCCEEDED
     first, second = marks.read_text().split()
