@@ -1,5 +1,4 @@
 -- Calls in doubt: what is known of them, what was decided, and whether their process is known to be dead.
--- TR004: the call is in doubt, and may not run again.
 
 ALTER TABLE triage.attempts
     ADD COLUMN confirmed_at timestamptz;       -- since when its process is known to be dead; null: at most presumed
