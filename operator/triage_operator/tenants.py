@@ -30,6 +30,8 @@ _SCRAM_ITERATIONS: Final = 4096
 """As many as Postgres takes itself; the password is random, and no longer to guess with more of them."""
 
 _ADMIT: Final = text("SELECT triage.admit_tenant(:role, :namespace, :verifier, :rotate, :connection_limit)")
+_END_CONNECTIONS: Final = text("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = :role")
+_BAR: Final = text("SELECT triage.bar_tenant(:namespace)")
 _REMOVE: Final = text("SELECT triage.remove_tenant(:namespace)")
 _TENANTS: Final = text(
     "SELECT t.namespace, t.role, coalesce(r.rolconnlimit, -1) AS connection_limit,"
@@ -72,7 +74,9 @@ def role_name(namespace: str) -> str:
 async def add(
     url: DatabaseUrl, namespace: str, *, role: str | None, connection_limit: int | None, rotate: bool
 ) -> Admission:
-    """Make the role of a namespace, or bring the one that it has up to date, with a new password if ``rotate``.
+    """Make the role of a namespace, or bring the one that it has up to date.
+
+    ``rotate`` gives it a new password and ends its connections: whoever knew the old one may hold some.
 
     ``role`` None: ``role_name``. ``connection_limit`` None: as it is, without one where the role is new.
 
@@ -86,17 +90,19 @@ async def add(
     if len(role.encode()) > MAX_ROLE_BYTES:
         raise TenantError(f"a role's name has at most {MAX_ROLE_BYTES} bytes")
     password = secrets.token_urlsafe(24)
+    wanted = {
+        "role": role,
+        "namespace": namespace,
+        "verifier": scram_verifier(password, secrets.token_bytes(16)),
+        "rotate": rotate,
+        "connection_limit": connection_limit,
+    }
     async with _administering(url) as connection:
-        is_set = await connection.scalar(
-            _ADMIT,
-            {
-                "role": role,
-                "namespace": namespace,
-                "verifier": scram_verifier(password, secrets.token_bytes(16)),
-                "rotate": rotate,
-                "connection_limit": connection_limit,
-            },
-        )
+        is_set = await connection.scalar(_ADMIT, wanted)
+        if rotate:
+            # Only now does the server refuse the old password.
+            await connection.commit()
+            await connection.execute(_END_CONNECTIONS, {"role": role})
     if not is_set:
         return Admission(role=role, url=None, direct_url=None)
     direct = url.direct_dsn if url.direct_dsn != url.dsn else None
@@ -115,6 +121,8 @@ async def remove(url: DatabaseUrl, namespace: str) -> tuple[str, ...]:
         DatabaseUnreachableError, SchemaError: see ``translated``.
     """
     async with _administering(url) as connection:
+        await connection.execute(_BAR, {"namespace": namespace})
+        await connection.commit()
         roles = tuple((await connection.execute(_REMOVE, {"namespace": namespace})).scalars())
     if not roles:
         raise TenantError(f"namespace {namespace} is no tenant")
@@ -172,8 +180,9 @@ async def _administering(url: DatabaseUrl) -> AsyncIterator[AsyncConnection]:
     engine = open_engine(direct, application="triage-tenants", pool_size=1)
     try:
         with translated(direct):
-            async with engine.begin() as connection:
+            async with engine.connect() as connection:
                 yield connection
+                await connection.commit()
     except DBAPIError as error:
         # What `translated` leaves is what the database says of roles and rights, and shows no secret.
         raise TenantError(f"{direct}: {str(driver_error(error)).splitlines()[0]}") from error

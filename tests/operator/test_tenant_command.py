@@ -69,8 +69,15 @@ async def test_again_it_keeps_its_password_unless_that_is_to_be_rotated(
     assert again.stdout == ""
     assert "--rotate" in again.stderr
     assert await _connects(first)
+    connected = await tenancy.connect(first)
+    await connected.execute(f"ALTER ROLE {tenancy.role('docs')} SET search_path = elsewhere")
+    ended = asyncio.Event()
+    connected.add_termination_listener(lambda _connection: ended.set())
     rotated = (await invoke(*command, "--rotate")).stdout.strip()
-    assert await _connects(rotated)
+    await asyncio.wait_for(ended.wait(), 10)
+    connected = await tenancy.connect(rotated)
+    assert await connected.fetchval("SHOW search_path") == '"$user", public'
+    await connected.close()
     assert not await _connects(first)
     listed = await invoke("list")
     assert listed.output == f"docs  {tenancy.role('docs')}  0 connections, at most 3\n"

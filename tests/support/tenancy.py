@@ -1,6 +1,7 @@
 """A database whose owner is no superuser, and tenants of it, as an administrator makes them."""
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from uuid import uuid4
 
@@ -36,6 +37,12 @@ class Tenancy:
         assert made.url is not None
         return made.url
 
+    async def forget(self, namespace: str, *, renamed: bool) -> None:
+        """Drop a tenant's role that the command no longer finds."""
+        role = f"{self.role(namespace)}_new" if renamed else self.role(namespace)
+        await self.database.values(f"DROP OWNED BY {role}")
+        await self.database.values(f"DROP ROLE {role}")
+
     async def connect(self, dsn: str) -> asyncpg.Connection:
         """Connect as somebody, until the test ends."""
         connection = await asyncpg.connect(dsn)
@@ -45,7 +52,14 @@ class Tenancy:
 
 @pytest.fixture
 async def tenancy(postgres: PostgresServer) -> AsyncIterator[Tenancy]:
-    """A database of an owner that is no superuser; its tenants are removed afterwards."""
+    """A database of the test's own."""
+    async with open_tenancy(postgres) as tenancy:
+        yield tenancy
+
+
+@asynccontextmanager
+async def open_tenancy(postgres: PostgresServer) -> AsyncIterator[Tenancy]:
+    """Make a database of an owner that is no superuser; it and its tenants are removed afterwards."""
     suffix = uuid4().hex[:8]
     owner, password = f"owner_{suffix}", uuid4().hex
     administrator = await asyncpg.connect(postgres.url())

@@ -1,16 +1,19 @@
 -- A role for each namespace. Whoever connects as one, a stolen credential included, reaches the runs and sessions of its
--- namespace alone: ours by functions that want an attempt's token, ADK's by row security. A role without a row here is
--- no tenant, and has whatever rights it was given.
+-- namespace alone: ours by functions that want an attempt's token, ADK's by row security.
 
 CREATE TABLE triage.tenants (
     role name PRIMARY KEY,
     namespace text NOT NULL
 );
 
--- The namespace of whoever is connected; null: no tenant. The session's user, since SET ROLE does not change that.
+-- The namespace of whoever is connected, the session's user, since SET ROLE does not change that. Null, and no limit: the
+-- owner, and whoever has nothing to do with our schema. Empty, and none: a tenant that was renamed or lost its row.
 CREATE FUNCTION triage.own_namespace() RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-    SELECT t.namespace FROM triage.tenants t WHERE t.role = session_user
+    SELECT coalesce(
+        (SELECT t.namespace FROM triage.tenants t WHERE t.role = session_user),
+        CASE WHEN has_schema_privilege(session_user, 'triage', 'USAGE')
+                AND NOT pg_has_role(session_user, current_user, 'USAGE') THEN '' END)  -- it runs as the owner
 $$;
 
 -- The attempt behind a token, its fence row locked against a move until the transaction ends.
@@ -57,7 +60,7 @@ BEGIN
     is_current := coalesce(is_current, false);
 END $$;
 
--- The owner of the tables and roles that are no tenants see every row, as before.
+-- The owner, and roles of other applications with ADK, see what they saw before.
 DO $$
 DECLARE
     adk_table text;
@@ -98,7 +101,8 @@ BEGIN
     IF p_connection_limit IS NOT NULL THEN
         EXECUTE format('ALTER ROLE %I CONNECTION LIMIT %s', p_role, p_connection_limit);
     END IF;
-    -- Against accidents: a role may set them otherwise.
+    -- A role sets its own defaults as it likes: none that a thief left stays, and the limits are against accidents.
+    EXECUTE format('ALTER ROLE %I RESET ALL', p_role);
     EXECUTE format('ALTER ROLE %I SET idle_in_transaction_session_timeout = ''10s''', p_role);
     EXECUTE format('ALTER ROLE %I SET statement_timeout = ''60s''', p_role);
     -- Ending a frozen agent's backend takes membership in its role.
@@ -119,13 +123,24 @@ BEGIN
         SELECT p.oid::regprocedure FROM pg_proc p
         WHERE p.pronamespace = 'triage'::regnamespace AND p.proname IN (
             'serial_of', 'heartbeat', 'claim', 'record_root', 'release', 'finish',
-            'begin_call', 'begin_call_with_replies', 'end_call', 'doubt_call', 'begun_call', 'settle_call', 'calls_of',
-            'store_reply', 'store_replies', 'replies_of', 'note_repair', 'file_issue',
-            'open_session', 'read_session', 'events_of', 'events_after', 'append_event')
+            'begin_call', 'end_call', 'doubt_call', 'begun_call', 'settle_call', 'calls_of', 'store_reply', 'replies_of',
+            'note_repair', 'file_issue', 'open_session', 'read_session', 'events_of', 'append_event')
     LOOP
         EXECUTE format('GRANT EXECUTE ON FUNCTION %s TO %I', signature, p_role);
     END LOOP;
     RETURN is_new OR p_is_rotation;
+END $$;
+
+-- Lets nobody connect any more as one of a namespace's roles; to be committed before they are removed.
+CREATE FUNCTION triage.bar_tenant(p_namespace text) RETURNS void
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    barred name;
+BEGIN
+    FOR barred IN SELECT t.role FROM triage.tenants t JOIN pg_roles r ON r.rolname = t.role
+            WHERE t.namespace = p_namespace LOOP
+        EXECUTE format('ALTER ROLE %I NOLOGIN', barred);
+    END LOOP;
 END $$;
 
 -- Drops the roles of a namespace, with what they own, and ends their connections. Returns their names.
@@ -136,7 +151,7 @@ DECLARE
 BEGIN
     FOR removed IN DELETE FROM triage.tenants t WHERE t.namespace = p_namespace RETURNING t.role LOOP
         IF EXISTS (SELECT FROM pg_roles WHERE rolname = removed) THEN
-            PERFORM pg_terminate_backend(s.pid) FROM pg_stat_activity s WHERE s.usename = removed;
+            PERFORM pg_terminate_backend(s.pid, 5000) FROM pg_stat_activity s WHERE s.usename = removed;
             EXECUTE format('DROP OWNED BY %I', removed);
             EXECUTE format('DROP ROLE %I', removed);
         END IF;
