@@ -13,7 +13,7 @@ import hashlib
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from google.adk.tools._node_tool import NodeTool
@@ -43,8 +43,8 @@ _AGENT_RUNS: Final = (AgentTool.run_async, _SingleTurnAgentTool.run_async)
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-Outside = Mapping[str, Any] | Literal[False] | None
-"""What became of a call: its result; False: nothing of it is there; None: nobody knows."""
+Outside = Mapping[str, Any] | bool | None
+"""What became of a call: its result; False: nothing of it is there; None, and True, which is no result: nobody knows."""
 
 Reconcile = Callable[[Mapping[str, Any], str, datetime], Outside | Awaitable[Outside]]
 """Asks the outside world about a call by its arguments, its key, and when it began, with a time zone.

@@ -109,13 +109,14 @@ async def test_what_did_not_happen_runs_again_once_its_process_is_known_to_be_de
     ("says", "message"),
     [
         (None, "its outside world cannot tell"),
+        (True, "its outside world cannot tell"),
         ("yes", "its outside world cannot tell"),
         (
             OSError("postgresql://me:secret@host/db said no"),
             "asking its outside world raised OSError: postgresql://***@host/db said no",
         ),
     ],
-    ids=["nothing", "nonsense", "error"],
+    ids=["nothing", "no result", "nonsense", "error"],
 )
 async def test_what_nobody_knows_stays_in_doubt(stage: Stage, says: Any, message: str) -> None:
     world = World(says)
