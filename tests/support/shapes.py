@@ -81,6 +81,7 @@ def leave(tool_context: ToolContext) -> str:
 
 
 HELP = call("helper", request="File it.")
+CONFIRM = Turn(message=answer("adk_request_confirmation", confirmed=True))
 ANSWERED = answer("ask_silently", approved=True)
 
 ACCEPTED = [
@@ -230,6 +231,37 @@ ACCEPTED = [
         title="`require_confirmation` beside other calls",
         recorded="confirmation_beside_others",
         resume=GOES_ON,
+    ),
+    Shape(
+        title="`require_confirmation` in a step of a SequentialAgent",
+        build=lambda: Recording(
+            root=SequentialAgent(
+                name="pipe",
+                sub_agents=[agent("filer", FILE, BYE, tools=[CONFIRMED]), agent("last", READ, READ_TEXT)],
+            ),
+            kind="sequential",
+            turns=(BARE, CONFIRM),
+        ),
+        resume=GOES_ON,
+    ),
+    Shape(
+        title="`require_confirmation` in a sub-agent in mode `single_turn`",
+        build=lambda: llm(
+            agent(
+                "desk",
+                call("filer", request="File it."),
+                READ_TEXT,
+                sub_agents=[agent("filer", FILE, BYE, mode="single_turn", tools=[CONFIRMED])],
+            ),
+            BARE,
+            CONFIRM,
+        ),
+        resume=STARTS_OVER,
+    ),
+    Shape(
+        title="`require_confirmation` in an LLM node",
+        build=lambda: workflow(agent("docs", FILE, BYE, tools=[CONFIRMED]), turns=(BARE, CONFIRM)),
+        resume=STARTS_OVER,
     ),
     Shape(title="RequestInput in a Workflow", recorded="workflow_request_input", resume=STARTS_OVER),
     Shape(

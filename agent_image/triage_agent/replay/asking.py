@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from triage_agent.replay.gate import INSIDE_CALL, Gate
 from triage_agent.replay.journal import Journal
-from triage_agent.replay.orders import disobeyed_calls, last_answer
+from triage_agent.replay.orders import disobeyed_calls, is_last_word, last_of
 from triage_agent.replay.replies import Question, ReplyBook, Slot, call_id, contents_digest
 from triage_agent.replay.sanitising import sanitise_part, storable
 from triage_agent.replay.trouble import Trouble
@@ -52,7 +52,8 @@ class AskingPlugin(BasePlugin):
         self._trouble = trouble
         self._asked: dict[int, _Asked] = {}
         self._obeyed_late: set[str | None] = set()
-        self._answered_here: set[str | None] = set()
+        self._said_again: dict[int, EventActions] = {}
+        self._handled: set[str] = set()
 
     @override
     async def before_model_callback(
@@ -112,8 +113,10 @@ class AskingPlugin(BasePlugin):
 
     @override
     async def on_event_callback(self, *, invocation_context: InvocationContext, event: Event) -> Event | None:
-        self._answered_here |= {response.id for response in event.get_function_responses()}
-        if self._obeyed_late.intersection(it.id for it in _calls_and_answers(event)):
+        self._handled.add(event.id)
+        if id(event.actions) in self._said_again or self._obeyed_late.intersection(
+            it.id for it in _calls_and_answers(event)
+        ):
             # They are stored already; and ADK does not store what is partial.
             return event.model_copy(update={"partial": True})
         asked = self._asked.get(id(event.actions))
@@ -127,18 +130,22 @@ class AskingPlugin(BasePlugin):
         return None
 
     def _disobeyed(self, context: CallbackContext, question: Question) -> LlmResponse | None:
-        """Give a reply again whose calls were answered, and ended the turn, in a process that died of it."""
+        """Give again what ended the turn, by its words or by answers to its calls, in a process that died of it."""
         invocation = context._invocation_context
         session, invocation_id = invocation.session, invocation.invocation_id
-        answer = last_answer(session, invocation_id, context.agent_name, invocation.branch)
-        if answer is None or (question.starts_over and answer.node_info.path != question.node_path):
-            return None  # The answer of an earlier round.
-        if self._answered_here.intersection(it.id for it in answer.get_function_responses()):
+        last = last_of(session, invocation_id, context.agent_name, invocation.branch)
+        if last is None or (question.starts_over and last.node_info.path != question.node_path):
+            return None  # Something came after it, or it is of an earlier round.
+        if last.id in self._handled:
             return None  # ADK was there to act on it.
-        calls = disobeyed_calls(session, invocation_id, answer)
+        self._handled.add(last.id)
+        if is_last_word(last):
+            self._said_again[id(context.actions)] = context.actions
+            return LlmResponse(content=last.content and last.content.model_copy(deep=True))
+        calls = disobeyed_calls(session, invocation_id, last)
         if calls is None:
             # The agent goes on; the loop around it does not.
-            context.actions.escalate = answer.actions.escalate
+            context.actions.escalate = last.actions.escalate
             return None
         self._obeyed_late |= {call.id for call in calls.get_function_calls()}
         return LlmResponse(content=calls.content and calls.content.model_copy(deep=True))

@@ -1,4 +1,4 @@
-"""Orders: answers of tools that end or halt an agent's turn, and that a process died before it obeyed.
+"""Orders: last words, and answers of tools, that end or halt an agent's turn, and that a process died before it obeyed.
 
 A transfer, the end of a loop, a structured answer, an answer that needs no words and the need of a confirmation stand
 in the stored answer of a call; ADK acts on them when the tool returns, and at a resume asks the model for more instead
@@ -14,10 +14,24 @@ from google.adk.sessions.session import Session
 from triage_agent.replay.dangling import call_event
 
 
-def last_answer(session: Session, invocation_id: str, agent: str, branch: str | None) -> Event | None:
-    """Give the last event in an agent's view where it holds answers to calls of its own; None: it does not."""
-    last = next(_in_view(session, invocation_id, branch or ""), None)
-    return last if last is not None and last.author == agent and last.get_function_responses() else None
+def last_of(session: Session, invocation_id: str, agent: str, branch: str | None) -> Event | None:
+    """Give the last event in an agent's view but its end marker, where it is the agent's own; None: it is not."""
+    for event in _in_view(session, invocation_id, branch or ""):
+        if event.author != agent:
+            return None
+        if not event.actions.end_of_agent:
+            return event
+    return None
+
+
+def is_last_word(event: Event) -> bool:
+    """Whether an agent ends its turn with what an event says."""
+    return (
+        bool(event.content and event.content.parts)
+        and event.is_final_response()
+        and not event.get_function_responses()
+        and not event.long_running_tool_ids
+    )
 
 
 def disobeyed_calls(session: Session, invocation_id: str, answer: Event) -> Event | None:
@@ -26,7 +40,7 @@ def disobeyed_calls(session: Session, invocation_id: str, answer: Event) -> Even
     Args:
         session: the session that holds the answer.
         invocation_id: the invocation that it belongs to.
-        answer: what ``last_answer`` gives of an agent that is about to ask its model.
+        answer: what ``last_of`` gives of an agent that is about to ask its model, with answers to calls in it.
     """
     actions = answer.actions
     ends = (
@@ -37,7 +51,7 @@ def disobeyed_calls(session: Session, invocation_id: str, answer: Event) -> Even
         or get_structured_model_response(answer)
     )
     answered = {response.id for response in answer.get_function_responses()}
-    if not ends or None in answered:
+    if not answered or not ends or None in answered:
         return None
     calls = call_event(session, invocation_id, str(min(map(str, answered))))
     if calls is None or {call.id for call in calls.get_function_calls()} != answered:

@@ -6,6 +6,7 @@ from google.adk.plugins.base_plugin import BasePlugin
 
 from triage_agent.replay.asking import AskingPlugin
 from triage_agent.replay.calling import CallingPlugin
+from triage_agent.replay.confirming import ConfirmingPlugin
 from triage_agent.replay.ended_steps import EndedStepsPlugin
 from triage_agent.replay.gate import Gate
 from triage_agent.replay.journal import Journal
@@ -36,5 +37,6 @@ def replaying_plugins(
     return (
         EndedStepsPlugin(),
         AskingPlugin(journal=journal, replies=replies, gate=gate, trouble=trouble),
+        ConfirmingPlugin(),
         CallingPlugin(journal=journal, declared=declared, in_doubt=in_doubt, gate=gate, trouble=trouble),
     )
