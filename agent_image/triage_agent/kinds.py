@@ -44,7 +44,7 @@ _AGENT_RUNS: Final = (AgentTool.run_async, _SingleTurnAgentTool.run_async)
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 Outside = Mapping[str, Any] | bool | None
-"""What became of a call: its result; False: nothing of it is there; None, and True, which is no result: nobody knows."""
+"""What became of a call: its result; False: nothing of it is there; None: nobody knows, nor does True tell."""
 
 Reconcile = Callable[[Mapping[str, Any], str, datetime], Outside | Awaitable[Outside]]
 """Asks the outside world about a call by its arguments, its key, and when it began, with a time zone.
