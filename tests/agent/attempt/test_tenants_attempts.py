@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -12,6 +13,7 @@ from triage_agent.docs_triage.samples import report
 from triage_contract.names import AttemptEnv
 from triage_contract.states import ExitCode
 from triage_local.model.server import ScriptedModel
+from triage_operator import tenants
 
 __all__ = ["tenancy"]
 
@@ -80,3 +82,25 @@ async def test_a_tenants_frozen_backend_does_not_hold_up_an_operator_that_is_no_
     assert await tenants_agent.work(run, second) == ExitCode.FINISHED
     os.kill(process.pid, signal.SIGCONT)
     assert await ended(process) == ExitCode.FENCED
+
+
+async def test_an_attempt_that_loses_its_password_is_finished_by_one_with_the_new(
+    tenancy: Tenancy, tenants_agent: Agent
+) -> None:
+    run = a_run(REPORT)
+    first = await tenancy.database.open(run)
+    place = At(when="after", step="append_event", nth=3, number=signal.SIGSTOP)
+    process = tenants_agent.start(run, first, place)
+    assert process.pid is not None
+    await stopped(process.pid)
+    rotated = await tenants.add(
+        tenancy.database.url, "docs", role=tenancy.role("docs"), connection_limit=None, rotate=True
+    )
+    assert rotated.url is not None
+    os.kill(process.pid, signal.SIGCONT)
+    assert await ended(process) == ExitCode.DATABASE_UNREACHABLE
+
+    await tenancy.database.close(run, first.epoch)
+    second = await tenancy.database.open(run, observed_epoch=first.epoch)
+    successor = replace(tenants_agent, environment={str(AttemptEnv.DATABASE_URL): rotated.url})
+    assert await successor.work(run, second) == ExitCode.FINISHED
