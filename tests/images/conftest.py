@@ -2,7 +2,7 @@
 
 import pytest
 
-from support.docker import TAG, build, certificates, obstacle
+from support.docker import TAG, build, obstacle
 
 
 @pytest.fixture(scope="session")
@@ -10,5 +10,5 @@ def images() -> str:
     """Build the project's images, and give their tag."""
     if (reason := obstacle()) is not None:
         pytest.skip(reason)
-    build("hack/images/build", TAG=TAG, TARGETS="operator agent", CA=certificates())
+    build("hack/images/build", TAG=TAG, TARGETS="operator agent")
     return TAG
