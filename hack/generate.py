@@ -20,6 +20,7 @@ from chart_reference import (
     render_chart_rules,
     render_values_schema,
 )
+from conditions_reference import render_conditions_reference
 from operator_reference import render_metrics_reference, render_settings_reference
 
 from triage_contract.api.crds import AGENT, RUN, build_crd
@@ -43,6 +44,7 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     "charts/triage-operator/values.schema.json": render_values_schema,
     "charts/triage-operator/README.md": render_chart_readme,
     "docs/reference/api.md": render_api_reference,
+    "docs/conditions.md": render_conditions_reference,
     "docs/reference/settings.md": render_settings_reference,
     "docs/reference/metrics.md": render_metrics_reference,
 }

@@ -25,7 +25,7 @@ from triage_operator.reasons import Reason
 from triage_operator.snapshot import Snapshot
 from triage_operator.waiting_calls import waiting_calls
 
-_HELD_UP: Final = frozenset(
+HELD_UP: Final = frozenset(
     {
         Reason.SUSPENDED,
         Reason.INPUT_REQUIRED,
@@ -93,7 +93,7 @@ def _output(snapshot: Snapshot) -> str | None:
 def _conditions(snapshot: Snapshot, action: Wait | EndRun, phase: Phase) -> tuple[Condition, ...]:
     held = {
         RunCondition.FINISHED: phase.terminal,
-        RunCondition.PROGRESSING: not phase.terminal and action.reason not in _HELD_UP,
+        RunCondition.PROGRESSING: not phase.terminal and action.reason not in HELD_UP,
     }
     return tuple(
         build_condition(

@@ -56,7 +56,7 @@ def test_reason_says_what_is_known(doubt: str | None, message: str | None, why: 
 
 def test_arguments_are_cut_and_their_credentials_masked() -> None:
     arguments = (
-        '{"url": "https://me:pass@host/a", "api_key": "ab\\"cd", "header": "Bearer abc.def", "password": "x'
+        '{"url": "https://me:hidden@host/a", "api_key": "ab\\"cd", "header": "Bearer abc.def", "password": "x'
     )
 
     (secret,) = _waiting(_LOST.doubting(a_call(arguments=arguments)))
