@@ -1,5 +1,6 @@
 """Attempts that know the database by their namespace's credential alone."""
 
+import asyncio
 import os
 import signal
 from dataclasses import replace
@@ -74,10 +75,12 @@ async def test_a_tenants_frozen_backend_does_not_hold_up_an_operator_that_is_no_
     await frozen.execute(f"SET application_name = 'triage-agent/{first.serial}'")
     await frozen.execute("BEGIN")
     await frozen.fetch("SELECT * FROM triage.read_session($1, $2)", first.serial, first.token)
+    cut = asyncio.Event()
+    frozen.add_termination_listener(lambda _connection: cut.set())
 
     assert await tenancy.database.close(run, first.epoch)
 
-    assert frozen.is_closed()
+    await asyncio.wait_for(cut.wait(), 10)
     second = await tenancy.database.open(run, observed_epoch=first.epoch)
     assert await tenants_agent.work(run, second) == ExitCode.FINISHED
     os.kill(process.pid, signal.SIGCONT)
