@@ -40,7 +40,9 @@ WARNINGS: Final = frozenset(Reason) - {
 }
 """Reasons that somebody may want to do something about; the others are the ordinary course."""
 
-_FOLLOWING: Final = frozenset({Reason.PENDING, Reason.RUNNING, Reason.REPAIRED, Reason.HANDING_OFF})
+_FOLLOWING: Final = frozenset(
+    {Reason.LOST, Reason.PENDING, Reason.RUNNING, Reason.REPAIRED, Reason.HANDING_OFF}
+)
 """Reasons to wait that follow from what was announced itself."""
 
 _LEADING: Final = frozenset({Outcome.FINISHED, Outcome.WAITING, Outcome.IN_DOUBT})

@@ -52,6 +52,8 @@ def build_status(snapshot: Snapshot, action: Action) -> RunStatus | None:
         return None
     if action.reason is Reason.DATABASE_BEHIND:
         # What was shown before is all that tells of the newer database.
+        if phase.terminal:
+            return snapshot.run.status
         return snapshot.run.status.model_copy(
             update={
                 "phase": phase,

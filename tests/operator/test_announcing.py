@@ -4,13 +4,35 @@ import asyncio
 from datetime import UTC, datetime
 from uuid import uuid4
 
+import pytest
+
 from support.operated import Cluster, until
 from triage_contract.api import TriageRun, parse_run
+from triage_contract.states import Outcome, Phase
 from triage_local.apiserver.faults import Answer
-from triage_operator.announcing import Announcer, build_event
+from triage_operator.actions import Action, ConfirmDeath, EndAttempt, Wait
+from triage_operator.announcing import Announcer, build_event, is_announced
 from triage_operator.reasons import Reason
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _wait(reason: Reason) -> Wait:
+    return Wait(reason=reason, message="So it is.", phase=Phase.WAITING, until=None)
+
+
+def _ending(outcome: Outcome) -> EndAttempt:
+    return EndAttempt(
+        reason=Reason.LOST,
+        message="It ended.",
+        serial=1,
+        epoch=1,
+        outcome=outcome,
+        cause=None,
+        counted=False,
+        exit_code=None,
+        confirmed=False,
+    )
 
 
 def _run(name: str = "tokens") -> TriageRun:
@@ -43,6 +65,44 @@ def test_the_ordinary_course_is_no_warning() -> None:
         _run(), action="EndRun", reason=Reason.COMPLETED, message="Done.", identity="op", now=NOW
     )
     assert event["type"] == "Normal"
+
+
+@pytest.mark.parametrize(
+    ("action", "is_news", "told"),
+    [
+        (_wait(Reason.IN_DOUBT), True, True),
+        (_wait(Reason.IN_DOUBT), False, False),
+        (_wait(Reason.RUNNING), True, False),
+        (_ending(Outcome.LOST), False, True),
+        (_ending(Outcome.FINISHED), False, False),
+        (_ending(Outcome.IN_DOUBT), False, False),
+        (
+            ConfirmDeath(reason=Reason.LOST, message="The process of attempt 1 is dead.", serial=1, epoch=1),
+            True,
+            False,
+        ),
+    ],
+)
+def test_each_thing_is_told_once(action: Action, is_news: bool, told: bool) -> None:
+    assert is_announced(action, is_news=is_news) is told
+
+
+async def test_what_is_to_be_told_once_is_told_once_by_any_number_of_operators(cluster: Cluster) -> None:
+    run = _run()
+    async with cluster.connect() as kube:
+        for identity in ("first", "second"):
+            announcer = Announcer(kube, identity=identity)
+            working = asyncio.create_task(announcer.work())
+            for once in ("repair 1", "repair 1", f"repair by {identity}"):
+                announcer.announce(run, action="Repair", reason=Reason.REPAIRED, message=once, once=once)
+            await cluster.told("Repaired", times=2 if identity == "first" else 3)
+            working.cancel()
+            await asyncio.wait((working,))
+        assert sorted(await cluster.told("Repaired")) == [
+            "repair 1",
+            "repair by first",
+            "repair by second",
+        ]
 
 
 async def test_events_are_recorded_in_the_background_and_one_that_is_refused_is_dropped(

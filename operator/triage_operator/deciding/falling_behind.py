@@ -24,4 +24,7 @@ def stop_behind(snapshot: Snapshot, settings: DecidingSettings) -> Wait | None:
         " Restore the newer one and the run goes on; or cancel the run; or, where what it did since may happen again,"
         " clear the attempts in its status."
     )
-    return Wait(reason=Reason.DATABASE_BEHIND, message=message, phase=Phase.WAITING, until=None)
+    # What is over stays so, whatever the database has forgotten of it.
+    phase = snapshot.run.status.phase
+    phase = phase if phase is not None and phase.terminal else Phase.WAITING
+    return Wait(reason=Reason.DATABASE_BEHIND, message=message, phase=phase, until=None)

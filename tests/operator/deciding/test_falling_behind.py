@@ -5,7 +5,7 @@ from dataclasses import replace
 from support.builders import Scenario, a_run, an_attempt, at_work, lost, table
 from support.pods import a_pod
 from triage_contract.api import AttemptStatus, RunStatus
-from triage_contract.states import Cause
+from triage_contract.states import Cause, Phase
 from triage_operator.status import build_status
 
 
@@ -40,6 +40,16 @@ def _shown(scenario: Scenario, *epochs: int) -> Scenario:
 )
 def test_database_behind_a_status(scenario: Scenario, expected: str) -> None:
     assert scenario.decides() == expected
+
+
+def test_run_that_is_over_stays_so() -> None:
+    scenario = _shown(a_run().attempted(lost(Cause.DRAIN)), 1, 2)
+    run = scenario.snapshot().run
+    status = run.status.model_copy(update={"phase": Phase.SUCCEEDED})
+    scenario = scenario.where(run=run.model_copy(update={"status": status}))
+
+    assert scenario.decides() == "Wait Succeeded DatabaseBehind"
+    assert build_status(scenario.snapshot(), scenario.action()) == status
 
 
 def test_status_keeps_what_tells_of_the_newer_database() -> None:
