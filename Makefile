@@ -39,7 +39,7 @@ generate: .venv/.synced-dev ## Write the generated files anew: CRDs and referenc
 	@$(RUN)/python hack/generate.py
 
 .PHONY: bench
-bench: .venv/.synced-dev ## Measure recovery, the cost of fence and journals, and the operator with 1,000 runs
+bench: .venv/.synced-bench ## Measure recovery, the cost of fence and journals, and the operator with 1,000 runs
 	@$(RUN)/python -m benchmarks $(ARGS)
 
 .PHONY: images
@@ -69,6 +69,10 @@ clean: ## Remove everything that these targets made
 	@[ -e .venv/.synced-dev ] && $(MAKE) --no-print-directory .venv/.synced-dev \
 		|| $(SYNC) --extra operator --extra agent --extra local
 	@touch $@
+
+.venv/.synced-bench: uv.lock pyproject.toml | $(UV)
+	@$(SYNC) --all-extras --group dev --group bench
+	@touch $@ .venv/.synced-dev .venv/.synced
 
 .venv/.synced-dev: uv.lock pyproject.toml | $(UV)
 	@$(SYNC) --all-extras --group dev

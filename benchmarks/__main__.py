@@ -4,19 +4,23 @@ import asyncio
 import logging
 import tempfile
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
 
 from benchmarks.figures import Measured, print_table
 from benchmarks.fleet import measure_fleet
+from benchmarks.memory import measure_footprints
 from benchmarks.recovery import measure_recoveries
+from benchmarks.sessions import measure_sessions
 from benchmarks.steps import measure_steps
 from triage_contract.database.migrating import migrate
 from triage_contract.database.url import DatabaseUrl
 from triage_local.postgres import PostgresServer
 
-SECTIONS = ("recovery", "steps", "fleet")
+SECTIONS = ("recovery", "steps", "sessions", "memory", "fleet")
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
@@ -37,18 +41,40 @@ def main(sections: tuple[str, ...], rounds: int, runs: int) -> None:
                     "Loss to the next attempt's first durable write, cold process", measured, unit="s"
                 )
             case "steps":
-                print_table("What fence and journals add", asyncio.run(_steps(rounds)))
+                with _server() as server:
+                    print_table("What fence and journals cost", asyncio.run(_steps(server, rounds)))
+            case "sessions":
+                with _server() as server:
+                    url = DatabaseUrl.parse(server.create_database("ours"))
+                    asyncio.run(migrate(url))
+                    print_table("Long sessions", asyncio.run(measure_sessions(url)))
+            case "memory":
+                with _server() as server:
+                    ours = server.create_database("ours")
+                    asyncio.run(migrate(DatabaseUrl.parse(ours)))
+                    for footprint in measure_footprints(server.create_database("bare"), ours):
+                        click.echo(
+                            f"  {footprint.name}: {footprint.resident_mib:.0f} MiB resident at most,"
+                            f" {footprint.connections} connections to Postgres at most"
+                        )
             case "fleet":
                 click.echo("The operator with many runs")
                 for line in asyncio.run(measure_fleet(runs)).lines():
                     click.echo(f"  {line}")
 
 
-async def _steps(rounds: int) -> list[Measured]:
+async def _steps(server: PostgresServer, rounds: int) -> list[Measured]:
+    url = DatabaseUrl.parse(server.create_database("ours"))
+    await migrate(url)
+    return await measure_steps(
+        server.create_database("bare"), server.create_database("dbos"), url, rounds=rounds
+    )
+
+
+@contextmanager
+def _server() -> Iterator[PostgresServer]:
     with tempfile.TemporaryDirectory() as folder, PostgresServer(Path(folder)) as server:
-        url = DatabaseUrl.parse(server.create_database("ours"))
-        await migrate(url)
-        return await measure_steps(server.create_database("bare"), url, rounds=rounds)
+        yield server
 
 
 if __name__ == "__main__":

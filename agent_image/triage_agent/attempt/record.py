@@ -67,8 +67,8 @@ class AttemptRecord:
     database does not answer, and nothing of it is written then.
 
     What is journaled after the fact, a reply of a model or the end of a call, is on its way to the database when its
-    method returns, and there before the next statement: whatever happens to the process then, it arrives. An error of it
-    is raised by the next method.
+    method returns, and there before the next statement: whatever happens to the process then, it arrives. An error that
+    it meets is raised by the next method.
     """
 
     def __init__(self, connection: PreparedConnection, *, serial: int, token: str) -> None:

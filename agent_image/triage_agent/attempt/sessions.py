@@ -1,5 +1,6 @@
 """The session of an attempt, with one round trip for each event and none for what was read before."""
 
+import gc
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -80,8 +81,7 @@ class AttemptSessionService(FencedSessionService):
         if stored is None:
             return None
         if self._read is None or self._read.update_time != stored.update_time:
-            events = [Event.model_validate_json(event) for event in await self._record.events()]
-            self._read = _Read(update_time=stored.update_time, events=events)
+            self._read = _Read(update_time=stored.update_time, events=_parsed(await self._record.events()))
         return self._session(stored, list(self._read.events))
 
     @override
@@ -131,6 +131,17 @@ class AttemptSessionService(FencedSessionService):
         )
         _mark(session, stored.update_time)
         return session
+
+
+def _parsed(events: list[str]) -> list[Event]:
+    """Make events of their JSON. None of them is garbage: looking for any meanwhile takes a third of the time."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        return [Event.model_validate_json(event) for event in events]
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def _merged(stored: StoredSession) -> dict[str, Any]:
