@@ -69,19 +69,25 @@ async def test_adks_own_service_works_in_a_namespace_and_sees_no_other(tenancy: 
     assert await tenancy.database.values("SELECT count(*) FROM events") == [(2,)]
 
 
-async def test_the_owner_and_another_applications_role_see_what_they_saw_before(tenancy: Tenancy) -> None:
+@pytest.mark.parametrize(
+    "rights",
+    [
+        "GRANT SELECT ON public.sessions TO {role}",
+        "GRANT USAGE ON SCHEMA triage TO {role}; GRANT SELECT ON public.sessions, triage.fences TO {role}",
+    ],
+    ids=["another_application", "an_operator_of_its_own"],
+)
+async def test_who_is_no_tenant_sees_what_it_saw_before(tenancy: Tenancy, rights: str) -> None:
     async with _service(await tenancy.admit("docs")) as docs:
         await _write(docs, OWN)
-    role = tenancy.role("application")
+    role = tenancy.role("role")
     owner = await tenancy.connect(tenancy.database.url.dsn)
     assert await owner.fetchval("SELECT count(*) FROM sessions") == 1
-    await owner.execute(
-        f"CREATE ROLE {role} LOGIN PASSWORD 'known'; GRANT SELECT ON public.sessions TO {role}"
-    )
+    await owner.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'known'; {rights.format(role=role)}")
     theirs = make_url(tenancy.database.url.dsn).set(username=role, password="known")
-    application = await tenancy.connect(theirs.render_as_string(hide_password=False))
-    assert await application.fetchval("SELECT count(*) FROM sessions") == 1
-    await owner.execute(f"REVOKE ALL ON public.sessions FROM {role}; DROP ROLE {role}")
+    connection = await tenancy.connect(theirs.render_as_string(hide_password=False))
+    assert await connection.fetchval("SELECT count(*) FROM sessions") == 1
+    await owner.execute(f"GRANT {role} TO CURRENT_USER; DROP OWNED BY {role}; DROP ROLE {role}")
 
 
 @pytest.mark.parametrize("lost", ["ALTER ROLE {role} RENAME TO {role}_new", "DELETE FROM triage.tenants"])

@@ -55,6 +55,10 @@ ATTACKS: Mapping[str, tuple[str, str]] = {
         "SELECT triage.file_issue({serial}, '{token}', 'call', '{victims_session}/call', 'title', 'body')",
         REFUSED,
     ),
+    "record a tree that nobody can read": (
+        "SELECT triage.record_root({serial}, '{token}', '{{\"tools\": 1}}')",
+        "23514",
+    ),
     "ask the guard for a fence": (
         "SET triage.token = '{victims_token}';"
         " SELECT triage.guard('victim/default', 'triage', '{victims_session}')",

@@ -6,14 +6,15 @@ CREATE TABLE triage.tenants (
     namespace text NOT NULL
 );
 
--- The namespace of whoever is connected, the session's user, since SET ROLE does not change that. Null, and no limit: the
--- owner, and whoever has nothing to do with our schema. Empty, and none: a tenant that was renamed or lost its row.
+-- The namespace of whoever is connected, the session's user, since SET ROLE does not change that. Null, and no limit: who may
+-- read the fences anyhow, as the owner and an operator may, and who has nothing to do with our schema. Empty, and none: a
+-- tenant that was renamed or lost its row.
 CREATE FUNCTION triage.own_namespace() RETURNS text
 LANGUAGE sql STABLE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(
         (SELECT t.namespace FROM triage.tenants t WHERE t.role = session_user),
         CASE WHEN has_schema_privilege(session_user, 'triage', 'USAGE')
-                AND NOT pg_has_role(session_user, current_user, 'USAGE') THEN '' END)  -- it runs as the owner
+                AND NOT has_table_privilege(session_user, 'triage.fences', 'SELECT') THEN '' END)
 $$;
 
 -- The attempt behind a token, its fence row locked against a move until the transaction ends.
@@ -73,6 +74,10 @@ BEGIN
             ' OR starts_with(app_name, (SELECT triage.own_namespace()) || ''/''))', adk_table);
     END LOOP;
 END $$;
+
+-- The operator reads it for its agents' statuses, whoever wrote it.
+ALTER TABLE triage.runs ADD CONSTRAINT root_has_a_form CHECK (
+    jsonb_typeof(root) = 'object' AND coalesce(jsonb_typeof(root -> 'tools'), 'object') = 'object') NOT VALID;
 
 -- Makes a role for a namespace, or gives the one that it has what a tenant needs by now; to be called again for each
 -- tenant by a migration that adds to the rights. Returns whether the role has the password of `p_verifier` now: it is new,
