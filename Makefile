@@ -16,7 +16,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: .venv/.synced ## Take five runs to filed issues while their agents are killed, on a cluster of processes
@@ -41,6 +41,14 @@ generate: .venv/.synced-dev ## Write the generated files anew: CRDs and referenc
 .PHONY: bench
 bench: .venv/.synced-bench ## Measure recovery, the cost of fence and journals, and the operator with 1,000 runs
 	@$(RUN)/python -m benchmarks $(ARGS)
+
+.PHONY: cluster
+cluster: ## Make a Kubernetes cluster of three nodes with kind, and build/cluster/kubeconfig
+	@hack/cluster/create
+
+.PHONY: cluster-delete
+cluster-delete: ## Remove that cluster; what was built for it stays in the cache
+	@hack/cluster/delete
 
 .PHONY: images
 images: ## Build the images of operator and agent with Docker, and print their sizes
