@@ -1,9 +1,11 @@
-"""Loading the ADK ``App`` that a TriageAgent names."""
+"""Loading the ADK ``App`` that a TriageAgent names, and how it wants to be run."""
 
 import importlib
 import sys
 from pathlib import Path
 
+from google.adk.agents._streaming_mode import StreamingMode
+from google.adk.agents.run_config import RunConfig
 from google.adk.apps.app import App
 
 from triage_agent.exceptions import AgentError, AppError
@@ -39,6 +41,25 @@ def load_app(name: str) -> App:
     if not isinstance(app, App):
         raise AppError(f"app {name!r} is {_article(type(app).__name__)}, not a google.adk.apps.App")
     return app
+
+
+def load_run_config(name: str) -> RunConfig | None:
+    """Give ``run_config`` of the module that ``load_app`` imported; None: it has none, and ADK's default holds.
+
+    Raises:
+        AppError: it is no ``RunConfig``, or one for a live conversation, which cannot be taken up again.
+    """
+    module_name = name.partition(":")[0]
+    config = getattr(sys.modules[module_name], "run_config", None)
+    if config is None:
+        return None
+    if not isinstance(config, RunConfig):
+        raise AppError(f"app {name!r}: run_config is {_article(type(config).__name__)}, not a RunConfig")
+    if config.streaming_mode is StreamingMode.BIDI:
+        raise AppError(
+            f"app {name!r}: run_config asks for a live conversation, which no resume can go on with"
+        )
+    return config
 
 
 def _article(noun: str) -> str:

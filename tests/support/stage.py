@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from google.adk.agents.llm_agent import LlmAgent
+from google.adk.agents.run_config import RunConfig
 from google.adk.apps.app import App
 from google.adk.events.event import Event
 from google.adk.models.base_llm import BaseLlm
@@ -108,6 +109,7 @@ class Stage:
     gate: Gate = field(default_factory=Gate)
     events: list[Event] = field(default_factory=list)
     last: OpenedAttempt | None = None
+    run_config: RunConfig | None = None
 
     @property
     def epoch(self) -> int:
@@ -139,6 +141,7 @@ class Stage:
             load=lambda: app,
             interruptions=Interruptions(gate=self.gate, fenced=asyncio.Event()),
             on_event=self.events.append,
+            configure=lambda: self.run_config,
         )
 
     async def lose(self, app: App, at: asyncio.Event) -> None:

@@ -88,6 +88,7 @@ class _Process:
             self._vitals.stop()
 
     async def _work(self, app: "Future[App]") -> "Ending":
+        from triage_agent.apps import load_run_config
         from triage_agent.attempt.working import Interruptions, work
         from triage_agent.replay.gate import Gate
 
@@ -113,6 +114,7 @@ class _Process:
             self._settings,
             serial=serial,
             load=app.result,
+            configure=lambda: load_run_config(self._settings.app),
             interruptions=interruptions,
             on_event=self._log_event,
         )

@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import aclosing, asynccontextmanager
 from typing import Any
 
+from google.adk.agents.run_config import RunConfig
 from google.adk.apps.app import App
 from google.adk.errors.already_exists_error import AlreadyExistsError
 from google.adk.events.event import Event
@@ -66,10 +67,20 @@ async def open_runner(
         yield runner
 
 
-async def run_invocation(runner: Runner, session: SessionKey, invocation_id: str) -> AsyncIterator[Event]:
-    """Start the invocation, or go on with it, and give its events as they are stored."""
+async def run_invocation(
+    runner: Runner, session: SessionKey, invocation_id: str, config: RunConfig | None = None
+) -> AsyncIterator[Event]:
+    """Start the invocation, or go on with it, and give its events as they are stored.
+
+    ``config`` None: ADK's default.
+    """
     async with aclosing(
-        runner.run_async(user_id=session.user_id, session_id=session.session_id, invocation_id=invocation_id)
+        runner.run_async(
+            user_id=session.user_id,
+            session_id=session.session_id,
+            invocation_id=invocation_id,
+            run_config=config,
+        )
     ) as events:
         async for event in events:
             if not event.partial:

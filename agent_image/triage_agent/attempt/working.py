@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from google.adk.agents.run_config import RunConfig
 from google.adk.apps.app import App
 from google.adk.events.event import Event
 from google.adk.runners import Runner
@@ -75,10 +76,12 @@ async def work(
     load: Callable[[], App],
     interruptions: Interruptions,
     on_event: Callable[[Event], None],
+    configure: Callable[[], RunConfig | None] = lambda: None,
 ) -> Ending:
     """Claim the attempt, then start its invocation, go on with it, or leave: the verdict says which.
 
     ``load`` gives the user's app, and is called after the claim, so that what is wrong with it can be recorded.
+    ``configure`` then says how it wants to be run; None: as ADK runs it by default.
     """
     CURRENT_ATTEMPT.set(CurrentAttempt(serial=serial, token=settings.token))
     application = f"triage-agent/{serial}"
@@ -97,7 +100,7 @@ async def work(
         await check_schema(connection, settings.database)
         run = await work.record.claim()
         logger.info("claimed", extra={"action": "claim", "run": str(run.id), "epoch": settings.epoch})
-        return await work.record_end(await work.carry_out(run, load))
+        return await work.record_end(await work.carry_out(run, load, configure))
     except TriageError as error:
         return Ending.of_error(error)
     finally:
@@ -117,7 +120,9 @@ class _Work:
     trouble: Trouble = field(default_factory=Trouble)
     running: asyncio.Task[Ending | None] | None = None
 
-    async def carry_out(self, run: RunRow, load: Callable[[], App]) -> Ending:
+    async def carry_out(
+        self, run: RunRow, load: Callable[[], App], configure: Callable[[], RunConfig | None]
+    ) -> Ending:
         """Do what the verdict asks for."""
         try:
             judgement = await self._judge(run)
@@ -130,7 +135,7 @@ class _Work:
             recognise_root(run.root, shape.root)
             await self.record.record_root(shape.to_json())
             run = run if run.root is not None else replace(run, root=shape.to_json())
-            self.running = asyncio.create_task(self._run(app, run, judgement))
+            self.running = asyncio.create_task(self._run(app, run, judgement, configure()))
             return await self._interruption() or await self._after(self.running, run)
         except TriageError as error:
             return Ending.of_error(error)
@@ -158,7 +163,9 @@ class _Work:
             self.running.cancel()
             await asyncio.wait({self.running}, timeout=RELEASE_SECONDS)
 
-    async def _run(self, app: App, run: RunRow, judgement: Judgement) -> Ending | None:
+    async def _run(
+        self, app: App, run: RunRow, judgement: Judgement, config: RunConfig | None
+    ) -> Ending | None:
         """Bring the invocation to its end (None), or to where only others can go on with it."""
         EFFECT_SESSION.set(run.session.session_id)
         assert app.root_agent is not None
@@ -187,7 +194,7 @@ class _Work:
                 await self._repair(runner, session, run, judgement)
                 if (nothing := _nothing_to_run(await self._judge(run))) is not None:
                     return nothing
-            async for event in run_invocation(runner, run.session, run.invocation_id):
+            async for event in run_invocation(runner, run.session, run.invocation_id, config):
                 self.on_event(event)
         return None
 
