@@ -20,7 +20,7 @@ async def test_a_run_killed_after_its_write_files_no_second_issue(system: System
         await site.kill("killed")
         await hold.cut_off()
         status = await site.succeeded("killed", ["sigkill"])
-    assert await site.suppressed("killed") == (0, 1)
+    assert await site.suppressed("killed") == (1, 0)
     asked = [request.step for request in site.cluster.model.asked(site.report("killed"))]
     assert asked == ["list_pages", "read_page", "file_issue", "text"]
     assert status["toolCalls"] == {"begun": 3, "done": 3, "suppressed": 1}
@@ -31,7 +31,7 @@ async def test_a_run_killed_after_its_write_files_no_second_issue(system: System
     assert await system.counted("triage_losses_total", **labels) == 1
     assert await system.counted("triage_resumes_total", **labels) == 1
     assert await system.counted("triage_recovery_seconds_count", **labels) == 1
-    duplicates = {"namespace": site.namespace, "tool": "file_issue", "where": "tracker"}
+    duplicates = {"namespace": site.namespace, "tool": "file_issue", "where": "journal"}
     assert await system.counted("triage_duplicates_suppressed_total", **duplicates) == 1
 
 
@@ -170,7 +170,7 @@ async def test_a_process_that_is_silent_on_a_healthy_node_is_replaced_and_remove
         await site.pods.until(lambda pods: pod not in pods or None, "the silent pod is gone")
         await hold.release()
         await site.succeeded("silent", ["unresponsive"])
-    assert await site.suppressed("silent") == (0, 1)
+    assert await site.suppressed("silent") == (1, 0)
 
 
 async def test_a_process_that_wakes_up_after_its_successor_changes_nothing(site: Site) -> None:

@@ -54,7 +54,7 @@ async def test_runs_lost_while_the_api_server_is_in_trouble_end_once(system: Sys
                 status = await site.ended(name)
                 await site.succeeded(name, [one["cause"] for one in status["attempts"][:-1]])
                 assert status["resumes"] >= 1
-                assert await site.suppressed(name) == (0, 1)
+                assert await site.suppressed(name) == (1, 0)
     finally:
         faults.clear()
 
@@ -96,7 +96,7 @@ async def test_a_run_killed_while_the_api_server_is_away_goes_on_when_it_is_back
         await asyncio.sleep(2)
         await site.cluster.server.start()
         await site.succeeded("unwatched", ["sigkill"])
-    assert await site.suppressed("unwatched") == (0, 1)
+    assert await site.suppressed("unwatched") == (1, 0)
 
 
 async def test_signs_of_life_that_break_off_for_a_moment_are_no_death(system: System, site: Site) -> None:

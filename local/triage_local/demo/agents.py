@@ -6,6 +6,8 @@ from copy import deepcopy
 from pathlib import Path
 from typing import Any, Final
 
+from triage_contract.states import ToolKind
+
 Json = dict[str, Any]
 
 FIRST_MEMORY: Final = "256Mi"
@@ -21,6 +23,18 @@ _ARCHIVED_BODY: Final = "It was like this, and then like that, and in the end it
 def build_pinned(default: Json, node: str) -> Json:
     """Build the agent ``pinned``, whose pods stay on a node that nobody drains."""
     return _variant(default, "pinned", {"podTemplate": {"spec": {"nodeSelector": _hostname(node)}}})
+
+
+def build_undeclared(default: Json, node: str) -> Json:
+    """Build the agent ``undeclared``: pinned, and nobody says what repeating ``file_issue`` does."""
+    return _variant(
+        default,
+        "undeclared",
+        {
+            "tools": {"file_issue": ToolKind.UNDECLARED.value},
+            "podTemplate": {"spec": {"nodeSelector": _hostname(node)}},
+        },
+    )
 
 
 def build_archived(default: Json, node: str, folder: Path) -> Json:

@@ -15,6 +15,8 @@ CAUSES: Final[Mapping[str, frozenset[Cause]]] = {
     RunName.DRAINED: frozenset({Cause.DRAIN}),
     # Nobody saw that pod end; what is known is whether its process had noted the SIGTERM.
     RunName.OPERATOR_AWAY: frozenset({Cause.VANISHED, Cause.SIGTERM, Cause.DELETED}),
+    RunName.HALF_DONE: frozenset({Cause.SIGKILL}),
+    RunName.IN_DOUBT: frozenset({Cause.SIGKILL}),
     RunName.UNDISTURBED: frozenset(),
 }
 """What may be the cause of each run's one loss; none: it has no loss."""
@@ -73,8 +75,10 @@ def _losses(run: RunSeen, causes: frozenset[Cause]) -> Iterator[str]:
     if len(run.recovery_seconds) != len(lost):
         yield "the attempt after the loss stored nothing"
     first, last = run.attempts[0], run.attempts[-1]
-    if run.name == RunName.KILLED and not run.suppressed.get(Suppressor.TRACKER):
-        yield "the tracker was not asked a second time: it was not killed where it should"
+    if run.name in (RunName.KILLED, RunName.HALF_DONE) and not run.suppressed.get(Suppressor.JOURNAL):
+        yield "no call was answered from the journal: it was not killed where it should"
+    if run.name == RunName.IN_DOUBT and not run.decisions:
+        yield "nobody was asked about its call in doubt"
     if run.name == RunName.OUT_OF_MEMORY and (last.memory_limit_bytes or 0) <= (
         first.memory_limit_bytes or 0
     ):

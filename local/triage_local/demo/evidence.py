@@ -49,6 +49,8 @@ class RunSeen:
     """Repeated tool calls without a second effect, by what suppressed them."""
     recovery_seconds: tuple[float, ...]
     """For each loss that was made good, from the loss to the first thing that the next attempt stored."""
+    decisions: tuple[str, ...] = ()
+    """What a person decided about calls in doubt."""
 
     @property
     def causes(self) -> tuple[str, ...]:
@@ -125,6 +127,7 @@ async def _see_run(
         issues=tuple(map(str, [*numbers, *filed])),
         suppressed=Counter({place: count for place, count in suppressed.items() if count}),
         recovery_seconds=_recoveries(attempts, losses.get(name)),
+        decisions=tuple(decision["action"] for decision in obj["spec"].get("decisions") or ()),
     )
 
 

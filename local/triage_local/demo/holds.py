@@ -21,7 +21,7 @@ class Place(StrEnum):
     IN_TOOL = "in_tool"
     """In the middle of ``file_issue``: its call is journaled as begun, the tracker does not have the issue."""
     AFTER_WRITE = "after_write"
-    """The tracker has the issue; that the call is done is not journaled."""
+    """Issue and journal have what ``file_issue`` did; neither the agent nor its session knows."""
 
 
 _LOCK_CLASS: Final = 0x64656D6F
@@ -46,7 +46,8 @@ _SET_UP: Final = (
     f"CREATE TRIGGER hold BEFORE INSERT ON triage.issues FOR EACH ROW"
     f" EXECUTE FUNCTION demo.hold('{Place.IN_TOOL}')",
     f"CREATE TRIGGER hold BEFORE UPDATE ON triage.tool_calls FOR EACH ROW"
-    f" WHEN (NEW.tool = 'file_issue' AND NEW.state = 'done') EXECUTE FUNCTION demo.hold('{Place.AFTER_WRITE}')",
+    f" WHEN (NEW.tool = 'file_issue' AND OLD.state = 'done' AND NEW.state = 'done')"
+    f" EXECUTE FUNCTION demo.hold('{Place.AFTER_WRITE}')",
 )
 _ADD: Final = text("INSERT INTO demo.holds (run, place) VALUES (:run, :place) RETURNING number")
 _REMOVE: Final = text("DELETE FROM demo.holds WHERE number = :number")

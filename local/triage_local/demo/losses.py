@@ -10,13 +10,15 @@ from uuid import UUID
 from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from triage_contract.names import Annotation
+from triage_contract.names import API_VERSION, Annotation
+from triage_contract.states import DecisionAction
 from triage_local.cluster import LocalCluster
 from triage_local.demo.asking import until_true
 from triage_local.demo.following import Followed
 from triage_local.demo.holds import Hold
 from triage_local.demo.names import RunName
 from triage_local.demo.story import Story
+from triage_local.kubelet.cluster import MERGE
 from triage_local.objects import NAMESPACE
 
 Json = dict[str, Any]
@@ -24,6 +26,11 @@ Json = dict[str, Any]
 _TOLD_TO_LEAVE: Final = text(
     "SELECT count(*) > 0 FROM triage.attempts WHERE run_id = :run AND sigterm_at IS NOT NULL"
 )
+_HALF_DONE: Final = text(
+    "SELECT count(*) FILTER (WHERE c.tool = 'read_page' AND c.state = 'done') > 0"
+    " FROM triage.tool_calls c JOIN triage.runs r USING (app_name, user_id, session_id) WHERE r.id = :run"
+)
+_ISSUE: Final = text("SELECT number FROM triage.issues WHERE run_id = :run")
 _WENT_ON: Final = text(
     "SELECT count(*) > 0 FROM triage.attempts WHERE run_id = :run AND epoch > 1 AND first_write_at IS NOT NULL"
 )
@@ -49,6 +56,13 @@ class Stage:
         uid = UUID(self.runs.objects[run]["metadata"]["uid"])
         await until_true(self.engine, question, f"{run} {what}", run=uid)
 
+    async def issue_of(self, run: RunName) -> int | None:
+        """Give the number of the issue that the tracker has of a run; None: it has none."""
+        uid = UUID(self.runs.objects[run]["metadata"]["uid"])
+        async with self.engine.connect() as connection:
+            number: int | None = (await connection.execute(_ISSUE, {"run": uid})).scalar_one_or_none()
+        return number
+
     def lose(self, run: RunName, how: str, at: datetime | None = None) -> None:
         """Note that a run is lost now, or was at another time."""
         self.lost_at[run] = at or datetime.now(UTC)
@@ -56,14 +70,42 @@ class Stage:
 
 
 async def kill_after_write(stage: Stage, hold: Hold) -> None:
-    """Kill an agent that has written to the tracker and could not tell anybody yet."""
+    """Kill an agent whose issue is filed and journaled, before it knows of it."""
     run = RunName.KILLED
     await hold.reached()
-    name = (await stage.pod(run))["metadata"]["name"]
-    stage.cluster.kubelet.kill(NAMESPACE, name)
-    stage.lose(run, f"SIGKILL to {name}: its issue is filed, and nobody knows")
-    await stage.cluster.kubelet.container(NAMESPACE, name).reap()
+    await _kill(stage, run, "its issue is filed, and its session knows nothing of it")
     await hold.cut_off()
+    await stage.until(_WENT_ON, run, "goes on")
+
+
+async def kill_half_done(stage: Stage, hold: Hold) -> None:
+    """Kill an agent that makes two calls at once, of which one has ended."""
+    run = RunName.HALF_DONE
+    await hold.reached()
+    await stage.until(_HALF_DONE, run, "has done one of its calls")
+    await _kill(stage, run, "one of its two calls is done, the other is not")
+    await hold.cut_off()
+    await stage.until(_WENT_ON, run, "goes on")
+
+
+async def decide_in_doubt(stage: Stage, hold: Hold) -> None:
+    """Kill an agent inside a tool of which nobody knows whether it may run twice; then look, and decide."""
+    run = RunName.IN_DOUBT
+    await hold.reached()
+    await _kill(stage, run, "inside a tool that nobody declared")
+    await hold.cut_off()
+    call = await stage.runs.until(lambda runs: _parked_call(runs[run]), f"{run} asks about its call")
+    decision = {"call": call["call"], "attempt": call["attempt"]}
+    number = await stage.issue_of(run)
+    if number is None:
+        decision |= {"action": DecisionAction.RUN_AGAIN.value}
+    else:
+        decision |= {"action": DecisionAction.DONE.value, "result": {"number": number}}
+    seen = "no issue of it" if number is None else f"issue {number}"
+    stage.story.done(run, f"a person finds {seen} in the tracker, and decides: {decision['action']}")
+    path = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/triageruns/{run}"
+    body = {"spec": {"decisions": [decision]}}
+    await stage.cluster.api.request("PATCH", path, body, content_type=MERGE)
     await stage.until(_WENT_ON, run, "goes on")
 
 
@@ -110,6 +152,18 @@ async def run_out_of_memory(stage: Stage) -> None:
     stage.lose(
         run, "killed by the node: the archive of issues does not fit into its memory", container.finished
     )
+
+
+async def _kill(stage: Stage, run: RunName, when: str) -> None:
+    name = (await stage.pod(run))["metadata"]["name"]
+    stage.cluster.kubelet.kill(NAMESPACE, name)
+    stage.lose(run, f"SIGKILL to {name}: {when}")
+    await stage.cluster.kubelet.container(NAMESPACE, name).reap()
+
+
+def _parked_call(run: Json) -> Json | None:
+    calls: list[Json] = (run.get("status") or {}).get("waitingFor") or []
+    return calls[0] if calls else None
 
 
 def _on_a_node(pods: Mapping[str, Json], run: RunName) -> Json | None:

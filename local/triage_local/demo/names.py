@@ -10,4 +10,6 @@ class RunName(StrEnum):
     OUT_OF_MEMORY = "out-of-memory"
     DRAINED = "drained"
     OPERATOR_AWAY = "operator-away"
+    HALF_DONE = "half-done"
+    IN_DOUBT = "in-doubt"
     UNDISTURBED = "undisturbed"

@@ -19,6 +19,9 @@ def told(before: Json | None, after: Json) -> Iterator[str]:
     known = {attempt["epoch"]: attempt for attempt in was.get("attempts", [])}
     for attempt in now.get("attempts", []):
         yield from _told_of_attempt(known.get(attempt["epoch"], {}), attempt)
+    if now.get("waitingFor") and not was.get("waitingFor"):
+        for call in now["waitingFor"]:
+            yield f"asks about a call of {call['tool']} in attempt {call.get('attempt')}: {call['why']}"
     if now.get("phase") != was.get("phase"):
         issue = f", issue {now['issue']}" if now.get("issue") else ""
         yield f"is {now['phase']}{issue}"

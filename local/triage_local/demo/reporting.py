@@ -61,6 +61,7 @@ def _summary(run: RunSeen) -> dict[str, Any]:
         "issues_filed": len(run.issues),
         "duplicates_suppressed": sum(run.suppressed.values()),
         "recovery_seconds": list(run.recovery_seconds),
+        "decisions": list(run.decisions),
     }
 
 
@@ -73,6 +74,7 @@ def _table(runs: Sequence[RunSeen]) -> Table:
         "Attempts",
         "Issue",
         "Duplicates suppressed",
+        "Decided",
         "Loss to first event",
     ):
         table.add_column(heading)
@@ -84,6 +86,7 @@ def _table(runs: Sequence[RunSeen]) -> Table:
             str(len(run.attempts)),
             ", ".join(run.issues) or "-",
             ", ".join(f"{count} by the {place}" for place, count in run.suppressed.items()) or "0",
+            ", ".join(run.decisions) or "-",
             ", ".join(f"{seconds:.1f} s" for seconds in run.recovery_seconds) or "-",
         )
     return table

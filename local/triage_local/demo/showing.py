@@ -14,7 +14,13 @@ from triage_contract.database.url import DatabaseUrl
 from triage_contract.names import API_VERSION
 from triage_contract.states import Phase
 from triage_local.cluster import Gemini, LocalCluster
-from triage_local.demo.agents import build_archived, build_pinned, read_archive, write_archive
+from triage_local.demo.agents import (
+    build_archived,
+    build_pinned,
+    build_undeclared,
+    read_archive,
+    write_archive,
+)
 from triage_local.demo.by_hand import crash_without_key, refused_resume
 from triage_local.demo.checking import problems
 from triage_local.demo.evidence import ByHand, Evidence, see_runs
@@ -22,9 +28,11 @@ from triage_local.demo.following import Followed
 from triage_local.demo.holds import Place, holding, prepare
 from triage_local.demo.losses import (
     Stage,
+    decide_in_doubt,
     delete_while_operator_is_dead,
     drain,
     kill_after_write,
+    kill_half_done,
     run_out_of_memory,
 )
 from triage_local.demo.names import RunName
@@ -73,7 +81,7 @@ async def _perform(cluster: LocalCluster, story: Story) -> Evidence:
 
     archive = cluster.folder / "issues"
     archived = write_archive(archive)
-    engine = open_engine(DatabaseUrl.parse(cluster.database_url), application="triage-demo", pool_size=6)
+    engine = open_engine(DatabaseUrl.parse(cluster.database_url), application="triage-demo", pool_size=8)
     runs = Followed(cluster.api, _RUNS, narrate)
     pods = Followed(cluster.api, _PODS, lambda before, after: None)
     stage = Stage(cluster=cluster, engine=engine, runs=runs, pods=pods, story=story)
@@ -107,11 +115,15 @@ async def _lose(stage: Stage, archive: Path) -> None:
         holding(engine, RunName.KILLED, Place.AFTER_WRITE) as killed,
         holding(engine, RunName.DRAINED, Place.IN_TOOL) as drained,
         holding(engine, RunName.OPERATOR_AWAY, Place.IN_TOOL) as left_alone,
+        holding(engine, RunName.HALF_DONE, Place.IN_TOOL) as half_done,
+        holding(engine, RunName.IN_DOUBT, Place.IN_TOOL) as in_doubt,
     ):
         await _start_runs(stage, archive)
         async with asyncio.TaskGroup() as group:
             group.create_task(run_out_of_memory(stage))
+            group.create_task(decide_in_doubt(stage, in_doubt))
             await kill_after_write(stage, killed)
+            await kill_half_done(stage, half_done)
             await drain(stage, drained)
             await delete_while_operator_is_dead(stage, left_alone)
 
@@ -125,6 +137,7 @@ async def _start_runs(stage: Stage, archive: Path) -> None:
     nodes = await cluster.api.request("GET", "/api/v1/nodes")
     quiet = next(name for each in nodes["items"] if (name := each["metadata"]["name"]) != node)
     await cluster.create(build_pinned(cluster.agent, quiet))
+    await cluster.create(build_undeclared(cluster.agent, quiet))
     await cluster.create(build_archived(cluster.agent, quiet, archive))
     for manifest in manifests.values():
         await cluster.create(manifest)

@@ -10,6 +10,8 @@ from triage_local.model.script import Call, Reply, Turn
 
 _TOOLS = {"list_pages", "read_page", "file_issue"}
 _TITLE_CHARACTERS = 80
+_AT_ONCE = "calls at once"
+"""What a report says that wants its page read and its issue filed by one reply."""
 _SHORTEST_WORD = 4
 """Shorter words say nothing of what a page is about."""
 
@@ -34,7 +36,10 @@ class DocsTriageScript:
             if not names:
                 return Reply(text="There are no pages to read.")
             parameter = turn.tools["read_page"][0]
-            return self._calling(*(Call(name="read_page", arguments={parameter: name}) for name in names))
+            reads = [Call(name="read_page", arguments={parameter: name}) for name in names]
+            if _AT_ONCE in turn.report:
+                reads.append(Call(name="file_issue", arguments=_issue(turn.report, ())))
+            return self._calling(*reads)
         if not (filed := turn.answers_of("file_issue")):
             return self._calling(Call(name="file_issue", arguments=_issue(turn.report, pages)))
         return Reply(text=_farewell(filed[-1]))

@@ -15,7 +15,7 @@ METRICS = """\
 # TYPE triage_losses_total counter
 triage_losses_total{cause="drain",namespace="docs"} 1.0
 triage_losses_total{cause="oom",namespace="docs"} 1.0
-triage_losses_total{cause="sigkill",namespace="docs"} 1.0
+triage_losses_total{cause="sigkill",namespace="docs"} 3.0
 triage_losses_total{cause="vanished",namespace="docs"} 1.0
 triage_losses_total{cause="app_error",namespace="docs"} 0.0
 """
@@ -32,7 +32,7 @@ def a_run(name: RunName, *attempts: AttemptSeen, issue: str, suppressed: int = 0
         attempts=attempts,
         issue=issue,
         issues=(issue,),
-        suppressed={Suppressor.TRACKER: suppressed} if suppressed else {},
+        suppressed={Suppressor.JOURNAL: suppressed} if suppressed else {},
         recovery_seconds=(2.5,) * (len(attempts) - 1),
     )
 
@@ -41,10 +41,14 @@ KILLED = a_run(RunName.KILLED, an_attempt("sigkill"), an_attempt(), issue="1", s
 OUT_OF_MEMORY = a_run(RunName.OUT_OF_MEMORY, an_attempt("oom", memory=256), an_attempt(), issue="7")
 DRAINED = a_run(RunName.DRAINED, an_attempt("drain", node="node-2"), an_attempt(), issue="2")
 OPERATOR_AWAY = a_run(RunName.OPERATOR_AWAY, an_attempt("vanished"), an_attempt(), issue="3")
+HALF_DONE = a_run(RunName.HALF_DONE, an_attempt("sigkill"), an_attempt(), issue="5", suppressed=1)
+IN_DOUBT = replace(
+    a_run(RunName.IN_DOUBT, an_attempt("sigkill"), an_attempt(), issue="6"), decisions=("RunAgain",)
+)
 UNDISTURBED = a_run(RunName.UNDISTURBED, an_attempt(), issue="4")
 BY_HAND = ByHand(refusal="invocation inv-1 is already finished", issues_without_key=2)
 ALL_WELL = Evidence(
-    runs=(KILLED, OUT_OF_MEMORY, DRAINED, OPERATOR_AWAY, UNDISTURBED),
+    runs=(KILLED, OUT_OF_MEMORY, DRAINED, OPERATOR_AWAY, HALF_DONE, IN_DOUBT, UNDISTURBED),
     stray_issues=0,
     by_hand=BY_HAND,
     metrics=METRICS,
@@ -100,9 +104,19 @@ def test_nothing_is_off_when_all_is_well() -> None:
             id="a status that names another issue",
         ),
         pytest.param(
-            but(replace(KILLED, suppressed={Suppressor.JOURNAL: 1})),
-            "killed-after-write: the tracker was not asked a second time: it was not killed where it should",
+            but(replace(KILLED, suppressed={Suppressor.TRACKER: 1})),
+            "killed-after-write: no call was answered from the journal: it was not killed where it should",
             id="a kill that came too late",
+        ),
+        pytest.param(
+            but(replace(HALF_DONE, suppressed={})),
+            "half-done: no call was answered from the journal: it was not killed where it should",
+            id="a batch of which nothing was done",
+        ),
+        pytest.param(
+            but(replace(IN_DOUBT, decisions=())),
+            "in-doubt: nobody was asked about its call in doubt",
+            id="a call in doubt that nobody decided",
         ),
         pytest.param(
             but(replace(KILLED, recovery_seconds=())),
@@ -141,7 +155,7 @@ def test_nothing_is_off_when_all_is_well() -> None:
         ),
         pytest.param(
             replace(ALL_WELL, metrics=METRICS.replace("oom", "sigkill", 1)),
-            "the metrics count 1 drain, 2 sigkill, 1 vanished, the runs have 1 drain, 1 oom, 1 sigkill, 1 vanished",
+            "the metrics count 1 drain, 4 sigkill, 1 vanished, the runs have 1 drain, 1 oom, 3 sigkill, 1 vanished",
             id="metrics that tell something else",
         ),
     ],
@@ -152,7 +166,8 @@ def test_one_deviation_is_one_problem(evidence: Evidence, problem: str) -> None:
 
 def test_another_cause_than_the_one_that_was_brought_about_is_off() -> None:
     swapped = replace(KILLED, attempts=(an_attempt("app_error"), an_attempt()))
-    metrics = METRICS.replace("sigkill", "app_error")
+    metrics = METRICS.replace('sigkill",namespace="docs"} 3.0', 'sigkill",namespace="docs"} 2.0')
+    metrics = metrics.replace('app_error",namespace="docs"} 0.0', 'app_error",namespace="docs"} 1.0')
     assert problems(replace(but(swapped), metrics=metrics)) == (
         "killed-after-write: was lost to app_error, not to sigkill",
     )
@@ -173,4 +188,4 @@ def test_a_demo_that_broke_off_says_only_why_and_what_its_runs_lack() -> None:
 
 def test_losses_are_counted_from_the_lines_of_their_counter_alone() -> None:
     metrics = METRICS + 'triage_resumes_total{cause="oom",namespace="docs"} 5.0\n'
-    assert counted_losses(metrics) == {"drain": 1, "oom": 1, "sigkill": 1, "vanished": 1}
+    assert counted_losses(metrics) == {"drain": 1, "oom": 1, "sigkill": 3, "vanished": 1}

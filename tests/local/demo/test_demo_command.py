@@ -47,10 +47,17 @@ def test_every_run_is_finished_with_one_issue_and_nothing_is_left(tmp_path: Path
         "out-of-memory": (2, ["oom"]),
         "drained": (2, ["drain"]),
         "operator-away": (2, away),
+        "half-done": (2, ["sigkill"]),
+        "in-doubt": (2, ["sigkill"]),
         "undisturbed": (1, []),
     }
     assert {(run["phase"], run["issues_filed"]) for run in runs.values()} == {("Succeeded", 1)}
     assert runs["killed-after-write"]["duplicates_suppressed"] == 1
+    assert runs["half-done"]["duplicates_suppressed"] == 1
+    assert {name: run["decisions"] for name, run in runs.items() if run["decisions"]} == {
+        "in-doubt": ["RunAgain"]
+    }
+    assert "asks about a call of file_issue in attempt 1" in told
     assert runs["undisturbed"]["recovery_seconds"] == []
     (seconds,) = runs["drained"]["recovery_seconds"]
     assert 0 < seconds < 60

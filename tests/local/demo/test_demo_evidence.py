@@ -33,7 +33,7 @@ def after(seconds: float) -> datetime:
 
 
 def as_object(run: RunRow, **status: Any) -> Json:
-    return {"metadata": {"name": run.name, "uid": str(run.id)}, "status": status}
+    return {"metadata": {"name": run.name, "uid": str(run.id)}, "spec": {}, "status": status}
 
 
 async def a_recovered_run(database: Database) -> RunRow:

@@ -15,8 +15,9 @@ _BEGIN = (
     " (app_name, user_id, session_id, call_id, invocation_id, tool, kind, args, state, epoch)"
     " VALUES (:app_name, :user_id, :session_id, :tool, 'inv', :tool, 'Idempotent', '{}', 'begun', 1)"
 )
-_END = "UPDATE triage.tool_calls SET state = 'done' WHERE session_id = :session_id AND call_id = :tool"
-_DONE = "SELECT count(*) FROM triage.tool_calls WHERE session_id = :session_id AND state = 'done'"
+_WRITE = "UPDATE triage.tool_calls SET state = 'done' WHERE session_id = :session_id AND call_id = :tool"
+_END = "UPDATE triage.tool_calls SET state = 'done', result = '{}' WHERE session_id = :session_id AND call_id = :tool"
+_DONE = "SELECT count(*) FROM triage.tool_calls WHERE session_id = :session_id AND result IS NOT NULL"
 
 
 async def file(database: Database, run: RunRow) -> None:
@@ -25,6 +26,7 @@ async def file(database: Database, run: RunRow) -> None:
 
 async def end_call(database: Database, run: RunRow, tool: str = "file_issue") -> None:
     await database.values(_BEGIN, tool=tool, **session_params(run.session))
+    await database.values(_WRITE, tool=tool, session_id=run.session.session_id)
     await database.values(_END, tool=tool, session_id=run.session.session_id)
 
 

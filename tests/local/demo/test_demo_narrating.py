@@ -46,6 +46,16 @@ RUNNING = a_run(phase="Running", attempts=[FIRST])
         ),
         pytest.param(
             RUNNING,
+            a_run(
+                phase="Waiting",
+                attempts=[FIRST],
+                waitingFor=[{"tool": "file_issue", "attempt": 1, "why": "Its end is not known."}],
+            ),
+            ["asks about a call of file_issue in attempt 1: Its end is not known.", "is Waiting"],
+            id="a call in doubt",
+        ),
+        pytest.param(
+            RUNNING,
             a_run(phase="Succeeded", attempts=[FIRST], issue="7"),
             ["is Succeeded, issue 7"],
             id="the end, with its issue",

@@ -43,6 +43,7 @@ def test_the_summary_has_what_was_observed(tmp_path: Path) -> None:
                 "issues_filed": 1,
                 "duplicates_suppressed": 3,
                 "recovery_seconds": [2.25],
+                "decisions": [],
             }
         ],
         "control": {"issues_filed": 2},
@@ -67,7 +68,16 @@ def test_the_report_shows_table_refusal_control_and_metrics() -> None:
     printed = _printed()
     row = next(line for line in printed.splitlines() if "drained" in line)
     cells = [cell.strip() for cell in row.strip("│").split("│")]
-    assert cells == ["drained", "Succeeded", "drain", "2", "3", "2 by the journal, 1 by the tracker", "2.2 s"]
+    assert cells == [
+        "drained",
+        "Succeeded",
+        "drain",
+        "2",
+        "3",
+        "2 by the journal, 1 by the tracker",
+        "-",
+        "2.2 s",
+    ]
     assert "A resume of a finished run is refused: is already finished\n" in printed
     assert "make 2 issues of one report" in printed
     assert '\n  triage_losses_total{cause="drain"} 1.0\n' in printed

@@ -7,7 +7,7 @@ import aiohttp
 import pytest
 from google.genai import Client, errors, types
 
-from triage_local.model import Call, DocsTriageScript, Reply, ScriptedModel, Turn
+from triage_local.model import Call, DocsTriageScript, Reply, ScriptedModel, ToolAnswer, Turn
 
 # google-genai subclasses aiohttp's session, which aiohttp discourages.
 REPORT = "The tokens page says that deploy tokens never expire. They expire after 90 days."
@@ -146,6 +146,21 @@ async def test_a_second_report_in_a_conversation_starts_over(model: ScriptedMode
     assert parts[0].function_call is not None
     assert parts[0].function_call.name == "list_pages"
     assert len(model.asked("checksum")) == 1
+
+
+def test_a_report_can_ask_for_the_page_and_the_issue_by_one_reply() -> None:
+    reply = DocsTriageScript()(
+        Turn(
+            model="scripted",
+            report="The tokens page is wrong. Read it and file the issue by two calls at once.",
+            answers=(ToolAnswer(name="list_pages", response={"pages": ["install", "tokens"]}),),
+            tools={"list_pages": (), "read_page": ("name",), "file_issue": ("title", "body")},
+        )
+    )
+    assert [(call.name, call.arguments.get("name")) for call in reply.calls] == [
+        ("read_page", "tokens"),
+        ("file_issue", None),
+    ]
 
 
 async def test_pages_can_be_read_in_parallel_under_repeated_ids() -> None:
