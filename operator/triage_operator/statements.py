@@ -241,18 +241,22 @@ run had. Tools that a server offers are known only once they are called."""
 
 LOOK: Final = text("""
 SELECT clock_timestamp() AS now,
-    array_agg(a.serial) FILTER (WHERE l.objid IS NOT NULL) AS held,
-    array_agg(a.serial) FILTER (WHERE l.objid IS NULL) AS free,
+    array_agg(a.serial) FILTER (WHERE l.serial IS NOT NULL) AS held,
+    array_agg(a.serial) FILTER (WHERE l.serial IS NULL) AS free,
     array_agg(a.serial) FILTER (
         WHERE a.heartbeat_at < clock_timestamp() - make_interval(secs => :lapse_seconds)) AS silent,
     array_agg(a.serial) FILTER (WHERE a.released_at IS NOT NULL) AS released
 FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id
-    LEFT JOIN pg_locks l ON l.locktype = 'advisory' AND l.granted AND l.objsubid = 2
-        AND l.classid::bigint = :lock_class AND l.objid::bigint = a.serial
-        AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    LEFT JOIN (
+        SELECT DISTINCT k.objid::bigint AS serial, t.namespace
+        FROM pg_locks k JOIN pg_stat_activity s ON s.pid = k.pid LEFT JOIN triage.tenants t ON t.role = s.usename
+        WHERE k.locktype = 'advisory' AND k.granted AND k.objsubid = 2 AND k.classid::bigint = :lock_class
+            AND k.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    ) l ON l.serial = a.serial AND coalesce(l.namespace, r.namespace) = r.namespace
 WHERE a.ended_at IS NULL AND a.claimed_at IS NOT NULL AND r.cluster_id = :cluster_id
 """)
-"""The claimed attempts by sign of life, all in one row. Advisory locks with two keys have the subid 2."""
+"""The claimed attempts by sign of life, all in one row. Advisory locks with two keys have the subid 2; what another
+namespace's tenant holds counts for nothing."""
 
 RUNS_OF_ATTEMPTS: Final = text("""
 SELECT r.namespace, r.name FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id

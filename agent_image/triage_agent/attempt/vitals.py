@@ -98,7 +98,7 @@ class Vitals(threading.Thread):
         connection = await self._connect()
         try:
             serial = await self._find(connection)
-            if not await self._lock(connection, serial):
+            if not await self._lock(connection, serial) and await connection.is_life_lock_held(serial):
                 raise AlreadyClaimedError(f"another process of attempt {self._settings.epoch} is alive")
         except TriageError:
             await _close(connection)
@@ -122,7 +122,8 @@ class Vitals(threading.Thread):
         while not self._stopping:
             self._beat.clear()
             if not self._has_lock:
-                # Postgres may hold it for a connection whose end it has not noticed.
+                # Postgres may hold it for a connection whose end it has not noticed, or somebody who has no business
+                # with it.
                 await self._lock(connection, serial)
             row = await connection.fetch_one(
                 _HEARTBEAT, serial, settings.token, self._process.memory_info().rss, self._sigterm

@@ -10,6 +10,12 @@ from triage_contract.database.url import DatabaseUrl
 from triage_contract.names import LIFE_LOCK_CLASS, Channel
 
 _TRY_LOCK: Final = "SELECT pg_try_advisory_lock($1, $2)"
+# Whoever else holds it is no process of the attempt: advisory locks are open to every role.
+_IS_HELD: Final = (
+    "SELECT FROM pg_locks l JOIN pg_stat_activity s ON s.pid = l.pid"
+    " WHERE l.locktype = 'advisory' AND l.granted AND l.objsubid = 2 AND s.usename = session_user"
+    " AND l.database = s.datid AND l.classid::bigint = $1 AND l.objid::bigint = $2"
+)
 COMMAND_TIMEOUT_SECONDS: Final = 10.0
 
 
@@ -47,6 +53,10 @@ class DirectConnection:
         """
         row = await self.fetch_one(_TRY_LOCK, LIFE_LOCK_CLASS, serial)
         return row is not None and bool(row["pg_try_advisory_lock"])
+
+    async def is_life_lock_held(self, serial: int) -> bool:
+        """Say whether a connection of the same role holds the lock of an attempt."""
+        return await self.fetch_one(_IS_HELD, LIFE_LOCK_CLASS, serial) is not None
 
     async def listen(self, channel: Channel, heard: Callable[[str], None]) -> None:
         """Call ``heard`` with the payload of each notification on a channel, in the connection's event loop."""

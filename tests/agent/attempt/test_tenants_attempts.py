@@ -11,10 +11,11 @@ from support.databases import a_run
 from support.killing import Agent, At, ended, stopped
 from support.tenancy import Tenancy, tenancy
 from triage_agent.docs_triage.samples import report
-from triage_contract.names import AttemptEnv
+from triage_contract.names import LIFE_LOCK_CLASS, AttemptEnv
 from triage_contract.states import ExitCode
 from triage_local.model.server import ScriptedModel
 from triage_operator import tenants
+from triage_operator.store import Store
 
 __all__ = ["tenancy"]
 
@@ -85,6 +86,25 @@ async def test_a_tenants_frozen_backend_does_not_hold_up_an_operator_that_is_no_
     assert await tenants_agent.work(run, second) == ExitCode.FINISHED
     os.kill(process.pid, signal.SIGCONT)
     assert await ended(process) == ExitCode.FENCED
+
+
+async def test_a_lock_that_another_namespaces_tenant_took_stops_no_attempt_and_feigns_no_life(
+    tenancy: Tenancy, tenants_agent: Agent
+) -> None:
+    run = a_run(REPORT)
+    first = await tenancy.database.open(run)
+    thief = await tenancy.connect(await tenancy.admit("other"))
+    await thief.execute(f"SELECT pg_advisory_lock({LIFE_LOCK_CLASS}, {first.serial})")
+    place = At(when="after", step="append_event", nth=3)
+    assert await tenants_agent.work(run, first, place) == -signal.SIGKILL
+
+    store = Store(tenancy.database.url, run.cluster_id, pool_size=1)
+    assert (await store.look(lapse_seconds=15)).free == {first.serial}
+    await store.close()
+
+    await tenancy.database.close(run, first.epoch)
+    second = await tenancy.database.open(run, observed_epoch=first.epoch)
+    assert await tenants_agent.work(run, second) == ExitCode.FINISHED
 
 
 async def test_an_attempt_that_loses_its_password_is_finished_by_one_with_the_new(
