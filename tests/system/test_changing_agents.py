@@ -102,5 +102,6 @@ def _examples() -> list[dict[str, Any]]:
     return [
         manifest
         for path in sorted(folder.glob("*.yaml"))
+        if path.name != "github.yaml"  # which no cluster of ours can reach
         for manifest in yaml.safe_load_all(path.read_text())
     ]
