@@ -106,6 +106,8 @@ async def connect(url: DatabaseUrl, *, application: str, token: str | None = Non
         server_settings={"application_name": application} if pooled else _server_settings(application, token),
         timeout=CONNECT_TIMEOUT_SECONDS,
         statement_cache_size=0 if pooled else 100,
+        # What is prepared stays so: after the driver's five minutes a posted statement would wait for its preparation.
+        max_cached_statement_lifetime=0,
     )
 
 

@@ -59,10 +59,10 @@ async def test_a_connection_that_was_lost_meanwhile_comes_back(database: Databas
         while True:  # the end of a connection is told to the event loop, which may not have heard it yet
             try:
                 await connection.post(INSERT, "after")
+                await connection.fetch(COUNT)
                 break
             except DatabaseUnreachableError:
                 continue
-    await connection.fetch(COUNT)
     assert await database.values("SELECT count(*) FROM triage.issues") == [(2,)]
 
 
