@@ -1,7 +1,7 @@
 """The chart installed, upgraded, rolled back and taken away by Helm's own library on a real API server.
 
-``TRIAGE_TEST_KUBECONFIG`` names one, from which our definitions are taken before and after. It needs neither nodes
-nor controllers: what is shown is what the API server makes of the chart.
+``TRIAGE_TEST_KUBECONFIG`` names one, as ``hack/cluster/lone-apiserver`` does for its command; our definitions are taken
+from it before and after. It needs no nodes: what is shown is what the API server makes of the chart.
 """
 
 import asyncio
@@ -57,9 +57,9 @@ class Site:
     async def upgrade(self, values: Json) -> None:
         await self.helm("upgrade", CHART, RELEASE, values, namespace=self.kubectl.namespace, timeout=60)
 
-    async def found(self, kinds: str) -> dict[str, Json]:
+    async def found(self, kinds: str, *options: str) -> dict[str, Json]:
         """Give the objects of some kinds by kind and name."""
-        listed = yaml.safe_load((await self.kubectl("get", kinds, "--output=yaml")).out)
+        listed = yaml.safe_load((await self.kubectl("get", kinds, *options, "--output=yaml")).out)
         return {f"{each['kind']}/{each['metadata']['name']}": each for each in listed["items"]}
 
     async def uids(self) -> dict[str, str]:
@@ -108,12 +108,26 @@ async def test_a_release_that_goes_leaves_definitions_and_runs_for_the_next_one(
     await site.install(VALUES)
     first = await site.uids()
     await site.helm("uninstall", RELEASE)
-    assert (
-        await site.found("deployment,statefulset,serviceaccount,role,rolebinding,poddisruptionbudget") == {}
-    )
+    kinds = "deployment,statefulset,serviceaccount,secret,role,rolebinding,poddisruptionbudget"
+    assert await site.found(kinds, "--selector=app.kubernetes.io/managed-by=Helm") == {}
     assert await site.uids() == first
     await site.install(VALUES)
     assert await site.uids() == first
+
+
+@pytest.mark.skipif(
+    not os.environ.get("TRIAGE_TEST_CONTROLLERS"), reason="no controllers beside the API server"
+)
+async def test_nothing_that_goes_waits_for_an_operator(site: Site) -> None:
+    await site.install({**VALUES, "crds": {"keep": False}})
+    assert len(await site.uids()) == 2
+    await site.helm("uninstall", RELEASE)
+    gone = await site.kubectl("wait", "--for=delete", *_DEFINITIONS[:3], "--timeout=20s")
+    assert gone.code == 0, gone.err
+
+    await site.install(VALUES)
+    gone = await site.kubectl("delete", "namespace", site.kubectl.namespace, "--timeout=20s")
+    assert gone.code == 0, gone.err
 
 
 async def test_a_rollback_to_the_first_revision_has_an_agent_too(site: Site) -> None:
