@@ -199,7 +199,7 @@ class Sight:
         status = await self.ended(run)
         assert status["phase"] == Phase.SUCCEEDED, status
         issues = await self.issues(run)
-        assert issues == [status["issue"]]
+        assert issues == [status.get("issue")], status.get("output")
         assert await self.answers(run) == 1
         assert [one.get("cause") for one in status["attempts"]] == [*causes, None]
         return status

@@ -10,6 +10,7 @@ import pytest
 from support.own_agents import own_agent
 from support.site import Site
 from support.system import System
+from triage_agent.docs_triage.tools import BODY_CHARACTERS
 from triage_contract.api.run import MAX_REPORT_LENGTH
 from triage_contract.states import Phase
 from triage_local.kubelet.exceptions import ClusterError
@@ -37,7 +38,7 @@ async def test_a_run_that_cannot_be_is_refused_by_field(site: Site, spec: dict[s
 async def test_the_longest_name_and_a_report_as_long_as_an_issue_can_be_in_any_script(site: Site) -> None:
     name = "long-name." * 25 + "end"
     report = ("Die Seite über „Tokens“ ist falsch: トークンは90日で切れる。 🔑 " * 2000)[
-        : MAX_REPORT_LENGTH - 256
+        : BODY_CHARACTERS - 256
     ]
     assert len(name) == 253
     await site.create_run(name, report=report)
