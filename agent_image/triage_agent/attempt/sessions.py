@@ -2,8 +2,6 @@
 
 import gc
 from collections.abc import Mapping
-from copy import deepcopy
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -27,14 +25,6 @@ from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import SessionMissingError, SessionStaleError
 
 
-@dataclass(slots=True, kw_only=True)
-class _Read:
-    """The events of the session as they were when it was last written to at ``update_time``."""
-
-    update_time: datetime
-    events: list[Event] = field(default_factory=list)
-
-
 class AttemptSessionService(FencedSessionService):
     """Reads and writes the attempt's own session by its record, and any other as ADK does.
 
@@ -47,7 +37,11 @@ class AttemptSessionService(FencedSessionService):
         super().__init__(engine, url)
         self._record = record
         self._own = own
-        self._read: _Read | None = None
+        self._handed_over: Session | None = None
+
+    def hand_over(self, session: Session) -> None:
+        """Give the events of a session, whose reader is done with it, to the next read if nobody wrote since."""
+        self._handed_over = session
 
     @override
     async def create_session(
@@ -66,8 +60,7 @@ class AttemptSessionService(FencedSessionService):
         stored = await self._record.open_session(now)
         if stored.update_time != now:
             raise AlreadyExistsError(f"Session with id {session_id} already exists.")
-        self._read = _Read(update_time=now)
-        return self._session(stored, [])
+        return self._session(stored)
 
     @override
     async def get_session(
@@ -80,27 +73,39 @@ class AttemptSessionService(FencedSessionService):
         stored = await self._record.read_session()
         if stored is None:
             return None
-        if self._read is None or self._read.update_time != stored.update_time:
-            self._read = _Read(update_time=stored.update_time, events=_parsed(await self._record.events()))
-        return self._session(stored, list(self._read.events))
+        session, handed_over = self._session(stored), self._handed_over
+        self._handed_over = None
+        if handed_over is not None and handed_over._storage_update_marker == session._storage_update_marker:
+            session.events = handed_over.events
+        else:
+            session.events = _parsed(await self._record.events())
+        return session
 
     @override
     async def append_event(self, session: Session, event: Event) -> Event:
-        marker = session._storage_update_marker
-        if event.partial or marker is None or not self._is_own(session.app_name, session.user_id, session.id):
+        is_own = self._is_own(session.app_name, session.user_id, session.id)
+        if event.partial or session._storage_update_marker is None or not is_own:
             return await super().append_event(session, event)
         self._apply_temp_state(session, event)
         event = self._trim_temp_delta_state(event)
         stored = sanitise_event(event)
+        async with self._with_session_lock(
+            app_name=session.app_name, user_id=session.user_id, session_id=session.id
+        ):
+            await self._append(session, event, stored)
+            return self._commit_event_to_session(session, event)
+
+    async def _append(self, session: Session, event: Event, stored: Mapping[str, Any]) -> None:
         deltas = extract_json_safe_state_delta(event.actions.state_delta or {})
         timestamp = datetime.fromtimestamp(event.timestamp, UTC).replace(tzinfo=None)
+        assert session._storage_update_marker is not None
         try:
             await self._record.append_event(
                 NewEvent(
                     id=event.id,
                     invocation_id=event.invocation_id,
                     timestamp=timestamp,
-                    marker=datetime.fromisoformat(marker),
+                    marker=datetime.fromisoformat(session._storage_update_marker),
                     event=stored,
                     state=deltas["session"],
                     app_state=deltas["app"],
@@ -111,23 +116,22 @@ class AttemptSessionService(FencedSessionService):
             raise StaleSessionError(str(error)) from error
         except SessionMissingError as error:
             raise SessionNotFoundError(str(error)) from error
-        if self._read is not None and self._read.update_time == datetime.fromisoformat(marker):
-            self._read.update_time = timestamp
-            self._read.events.append(event)
         _mark(session, timestamp)
-        return self._commit_event_to_session(session, event)
 
     def _is_own(self, app_name: str, user_id: str, session_id: str | None) -> bool:
         own = self._own
         return (app_name, user_id, session_id) == (own.app_name, own.user_id, own.session_id)
 
-    def _session(self, stored: StoredSession, events: list[Event]) -> Session:
+    def _session(self, stored: StoredSession) -> Session:
         session = Session(
             app_name=self._own.app_name,
             user_id=self._own.user_id,
             id=self._own.session_id,
-            state=_merged(stored),
-            events=events,
+            state={
+                **stored.state,
+                **_prefixed(State.APP_PREFIX, stored.app_state),
+                **_prefixed(State.USER_PREFIX, stored.user_state),
+            },
         )
         _mark(session, stored.update_time)
         return session
@@ -142,14 +146,6 @@ def _parsed(events: list[str]) -> list[Event]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def _merged(stored: StoredSession) -> dict[str, Any]:
-    return {
-        **deepcopy(dict(stored.state)),
-        **_prefixed(State.APP_PREFIX, stored.app_state),
-        **_prefixed(State.USER_PREFIX, stored.user_state),
-    }
 
 
 def _prefixed(prefix: str, state: Mapping[str, Any]) -> dict[str, Any]:

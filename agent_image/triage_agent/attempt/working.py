@@ -194,6 +194,7 @@ class _Work:
                 await self._repair(runner, session, run, judgement)
                 if (nothing := _nothing_to_run(await self._judge(run))) is not None:
                     return nothing
+            service.hand_over(session)
             async for event in run_invocation(runner, run.session, run.invocation_id, config):
                 self.on_event(event)
         return None

@@ -220,7 +220,7 @@ async def test_an_append_to_a_session_that_is_gone_is_refused(sessions: Sessions
     await sessions.service.delete_session(
         app_name=key.app_name, user_id=key.user_id, session_id=key.session_id
     )
-    with pytest.raises((SessionNotFoundError, ValueError), match="(?i)session"):
+    with pytest.raises((SessionNotFoundError, ValueError), match=r"(?i)session"):
         await sessions.service.append_event(session, an_event())
 
 

@@ -145,12 +145,14 @@ BEGIN
         RAISE EXCEPTION 'there is no session %', run.session_id USING ERRCODE = 'TR006';
     END IF;
     IF p_app_state IS NOT NULL THEN
-        UPDATE public.app_states a SET state = a.state || p_app_state, update_time = p_timestamp
-            WHERE a.app_name = run.app_name;
+        INSERT INTO public.app_states AS a (app_name, state, update_time)
+            VALUES (run.app_name, p_app_state, p_timestamp)
+            ON CONFLICT (app_name) DO UPDATE SET state = a.state || p_app_state, update_time = p_timestamp;
     END IF;
     IF p_user_state IS NOT NULL THEN
-        UPDATE public.user_states u SET state = u.state || p_user_state, update_time = p_timestamp
-            WHERE u.app_name = run.app_name AND u.user_id = run.user_id;
+        INSERT INTO public.user_states AS u (app_name, user_id, state, update_time)
+            VALUES (run.app_name, run.user_id, p_user_state, p_timestamp)
+            ON CONFLICT (app_name, user_id) DO UPDATE SET state = u.state || p_user_state, update_time = p_timestamp;
     END IF;
     INSERT INTO public.events (id, app_name, user_id, session_id, invocation_id, timestamp, event_data)
         VALUES (p_event_id, run.app_name, run.user_id, run.session_id, p_invocation_id, p_timestamp, p_event);
