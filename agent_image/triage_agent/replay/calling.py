@@ -248,7 +248,8 @@ class CallingPlugin(BasePlugin):
 
     async def _stop(self, error: DatabaseError | AgentError, context: ToolContext) -> NoReturn:
         self._trouble.note(error)
-        if (begun := self._begun.get(id(context))) is not None:
+        # Whatever becomes of its task: this call is not one that nothing ran.
+        if (begun := self._begun.pop(id(context), None)) is not None:
             _leave(begun)
         await self._trouble.halt()
         raise error
