@@ -9,8 +9,8 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from chaos.agents import SHAPES
-from chaos.running import run_trials
+from chaos.running import Extent, run_trials
+from chaos.shapes import SHAPES
 from chaos.table import print_table
 
 
@@ -33,7 +33,7 @@ def main(shapes: tuple[str, ...], sample: float, cold: int, seed: int) -> None:
     began = time.monotonic()
     with Progress(*columns, console=console) as progress:
         trials = asyncio.run(
-            run_trials(shapes or [*SHAPES], sample=sample, cold=cold, seed=seed, progress=progress)
+            run_trials(shapes or [*SHAPES], Extent(sample=sample, cold=cold), seed=seed, progress=progress)
         )
     print_table(trials, console)
     console.print(f"{len(trials)} runs in {time.monotonic() - began:.0f} s, seed {seed}.")

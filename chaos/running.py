@@ -54,31 +54,45 @@ async def open_site() -> AsyncIterator[Site]:
             await engine.dispose()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extent:
+    """How many trials there are. ``sample`` is the share of the boundaries at which a process is killed.
+
+    ``cold`` is the number of trials of each shape with processes that import; ``at_most`` limits all others, None: all.
+    """
+
+    sample: float
+    cold: int
+    at_most: int | None = None
+
+
 async def run_trials(
-    shapes: Collection[str], *, sample: float, cold: int, seed: int, progress: Progress
+    shapes: Collection[str], extent: Extent, *, seed: int, progress: Progress
 ) -> list[Trial]:
-    """Run every shape undisturbed, and then all its trials."""
+    """Run every shape undisturbed, and then its trials."""
     chance = random.Random(seed)
     async with open_site() as site:
         return [
             trial
             for shape in shapes
-            for trial in await _run_shape(
-                site, shape, chance=chance, sample=sample, cold=cold, progress=progress
-            )
+            for trial in await _run_shape(site, shape, extent, chance=chance, progress=progress)
         ]
 
 
 async def _run_shape(
-    site: Site, shape: str, *, chance: random.Random, sample: float, cold: int, progress: Progress
+    site: Site, shape: str, extent: Extent, *, chance: random.Random, progress: Progress
 ) -> list[Trial]:
     first = Trial(shape=shape)
     undisturbed = await site.carry_out(first)
     if first.problems:
         return [first]
-    trials = [*plan(shape, undisturbed.steps, chance=chance, sample=sample)]
+    trials = [*plan(shape, undisturbed.steps, chance=chance, sample=extent.sample)]
+    if extent.at_most is not None:
+        trials = chance.sample(trials, min(extent.at_most, len(trials)))
     entries = undisturbed.asked + undisturbed.effects.total()
-    trials += [Trial(shape=shape, cold_kill_at=chance.randint(1, max(1, entries))) for _ in range(cold)]
+    trials += [
+        Trial(shape=shape, cold_kill_at=chance.randint(1, max(1, entries))) for _ in range(extent.cold)
+    ]
     task = progress.add_task(shape, total=len(trials))
 
     async def carry_out_one(trial: Trial) -> None:

@@ -11,10 +11,11 @@ from uuid import uuid4
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from chaos.agents import NAMES, asked_at_once
+from chaos.answering import answer
 from chaos.faults import Fault, Harm
 from chaos.ledger import Ledger
 from chaos.processes import Stage, Working
+from chaos.shapes import NAMES, SHAPES
 from triage_contract.database.fence import NewAttempt, OpenedAttempt, close_fence, open_attempt
 from triage_contract.database.judging import judge
 from triage_contract.database.rows import RunRow, SessionKey, read_run
@@ -123,7 +124,7 @@ class Play:
             created_at=None,
             ended_at=None,
         )
-        stage = Stage(app=f"chaos.agents:{NAMES[trial.shape]}", url=url, ledger=folder / str(run_id))
+        stage = Stage(app=f"chaos.shapes:{NAMES[trial.shape]}", url=url, ledger=folder / str(run_id))
         return cls(trial=trial, engine=engine, stage=stage, run=run)
 
     async def to_the_end(self) -> Outcome:
@@ -137,6 +138,8 @@ class Play:
                 break
             if judgement is not None and judgement.verdict is Verdict.IN_DOUBT:
                 await self._settle(judgement)
+            elif judgement is not None and judgement.verdict is Verdict.WAITING:
+                self.epoch = await answer(self.engine, self.run, self.epoch, judgement.calls, self.stage.url)
             elif judgement is not None and judgement.verdict in (Verdict.ABORTED, Verdict.UNKNOWN):
                 self.trial.problems.append(f"lost: {judgement.verdict}")
                 break
@@ -244,11 +247,12 @@ def hold_against(trial: Trial, outcome: Outcome, undisturbed: Outcome) -> None:
         trial.problems.append(f"effects that happened again: {', '.join(sorted(twice))}")
     if missing:
         trial.problems.append(f"effects that are missing: {', '.join(sorted(missing))}")
-    if outcome.answers != undisturbed.answers:
+    left_out = undisturbed.answers - outcome.answers
+    if outcome.answers - undisturbed.answers or (left_out and not SHAPES[trial.shape].is_chatty):
         trial.problems.append(f"answers: {sorted(outcome.answers.elements())}")
     # A reply that was on its way when the process died was never seen by anybody.
     losses = len(trial.faults) + (trial.cold_kill_at is not None)
-    if outcome.asked > undisturbed.asked + losses * asked_at_once(trial.shape):
+    if outcome.asked > undisturbed.asked + losses * SHAPES[trial.shape].asked_at_once:
         trial.problems.append(f"models were asked {outcome.asked} times, not {undisturbed.asked}")
 
 

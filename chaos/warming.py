@@ -12,13 +12,13 @@ from google.genai.types import Content, Part
 
 import triage_agent.attempt.process
 import triage_agent.attempt.working  # noqa: F401
-from chaos.agents import SHAPES
 from chaos.ledger import VARIABLE
+from chaos.shapes import SHAPES
 
 
 async def _run_each_shape() -> None:
-    for build in SHAPES.values():
-        runner = InMemoryRunner(app=App(name="chaos", root_agent=build()))
+    for shape in SHAPES.values():
+        runner = InMemoryRunner(app=App(name="chaos", root_agent=shape.build()))
         session = await runner.session_service.create_session(app_name="chaos", user_id="nobody")
         message = Content(role="user", parts=[Part(text="Go.")])
         async for _ in runner.run_async(user_id="nobody", session_id=session.id, new_message=message):
