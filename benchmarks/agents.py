@@ -12,6 +12,8 @@ from google.adk.models.base_llm import BaseLlm
 from google.adk.models.llm_request import LlmRequest
 from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
+from google.adk.sessions.base_session_service import BaseSessionService
+from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.genai import types
 
 from triage_agent.attempt.record import AttemptRecord
@@ -85,6 +87,17 @@ class Attempt:
             build_app(), self.service, self.run.session, self.run.invocation_id, plugins
         ):
             pass
+
+
+@asynccontextmanager
+async def open_bare_service(dsn: str) -> AsyncIterator[BaseSessionService]:
+    """Give ADK's own session service, as its documentation opens it."""
+    service = DatabaseSessionService(dsn.replace("postgresql://", "postgresql+asyncpg://"))
+    try:
+        await service.prepare_tables()
+        yield service
+    finally:
+        await service.close()
 
 
 @asynccontextmanager

@@ -2,16 +2,13 @@
 
 import json
 import time
-from collections.abc import Callable
 from typing import Final
 
 from google.adk.sessions.base_session_service import BaseSessionService
-from google.adk.sessions.database_session_service import DatabaseSessionService
 from sqlalchemy import text
 
-from benchmarks.agents import Attempt, open_our_attempt
+from benchmarks.agents import Attempt, open_bare_service, open_our_attempt
 from benchmarks.figures import Measured
-from triage_agent.attempt.sessions import AttemptSessionService
 from triage_contract.database.prepared import PreparedConnection
 from triage_contract.database.rows import SessionKey, session_params
 from triage_contract.database.url import DatabaseUrl
@@ -46,23 +43,15 @@ async def measure_sessions(url: DatabaseUrl) -> list[Measured]:
     """Load sessions of each length ``TIMES`` times, and judge a run in the longest."""
     measured = []
     for length in LENGTHS:
-        async with open_our_attempt(url) as attempt:
+        async with open_our_attempt(url) as attempt, open_bare_service(url.dsn) as bare:
             await _fill(attempt, length)
-            for name, open_service in _services(attempt, url).items():
-                seconds = [await _load(open_service(), attempt.run.session) for _ in range(TIMES + 1)]
+            for name, service in (("ADK", bare), ("ours", attempt.service)):
+                seconds = [await _load(service, attempt.run.session) for _ in range(TIMES + 1)]
                 measured.append(Measured(name=f"load {length:,} events: {name}", seconds=seconds[1:]))
             if length == max(LENGTHS):
                 name = f"verdict on {EVENTS_OF_A_RUN} of {length:,} events, in the database"
                 measured.append(Measured(name=name, seconds=await _judge(url, attempt)))
     return measured
-
-
-def _services(attempt: Attempt, url: DatabaseUrl) -> dict[str, Callable[[], BaseSessionService]]:
-    engine, own = attempt.service.db_engine, attempt.run.session
-    return {
-        "ADK": lambda: DatabaseSessionService(db_engine=engine),
-        "ours": lambda: AttemptSessionService(engine, url, record=attempt.record, own=own),
-    }
 
 
 async def _fill(attempt: Attempt, length: int) -> None:

@@ -4,18 +4,17 @@ All sides run the same agent with the same scripted replies, in turn, in one pro
 """
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService
-from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 
-from benchmarks.agents import STEPS, Attempt, build_app, open_our_attempt
+from benchmarks.agents import STEPS, Attempt, build_app, open_bare_service, open_our_attempt
 from benchmarks.durable import open_dbos
 from benchmarks.figures import Measured
 from triage_contract.database.url import DatabaseUrl
@@ -64,16 +63,6 @@ async def _our_run(attempt: Attempt, times: _Times) -> None:
         await attempt.work()
 
 
-@asynccontextmanager
-async def _bare_service(dsn: str) -> AsyncIterator[BaseSessionService]:
-    service = DatabaseSessionService(dsn.replace("postgresql://", "postgresql+asyncpg://"))
-    try:
-        await service.prepare_tables()
-        yield service
-    finally:
-        await service.close()
-
-
 async def measure_steps(bare_dsn: str, dbos_dsn: str, our_url: DatabaseUrl, *, rounds: int) -> list[Measured]:
     """Run all sides in turn ``rounds`` times, after a first round of each that does not count.
 
@@ -81,7 +70,7 @@ async def measure_steps(bare_dsn: str, dbos_dsn: str, our_url: DatabaseUrl, *, r
     """
     memory, bare, dbos, ours = _Times(), _Times(), _Times(), _Times()
     async with AsyncExitStack() as stack:
-        service = await stack.enter_async_context(_bare_service(bare_dsn))
+        service = await stack.enter_async_context(open_bare_service(bare_dsn))
         run_durably = await stack.enter_async_context(open_dbos(dbos_dsn, service))
         bare.watch(service, "append_event")
         for number in range(rounds + 1):
