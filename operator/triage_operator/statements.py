@@ -258,6 +258,16 @@ WHERE a.ended_at IS NULL AND a.claimed_at IS NOT NULL AND r.cluster_id = :cluste
 """The claimed attempts by sign of life, all in one row. Advisory locks with two keys have the subid 2; what another
 namespace's tenant holds counts for nothing."""
 
+END_HINDRANCES: Final = text("""
+SELECT pg_terminate_backend(b.pid)
+FROM pg_stat_activity w CROSS JOIN unnest(pg_blocking_pids(w.pid)) AS blocking (pid)
+    JOIN pg_stat_activity b ON b.pid = blocking.pid JOIN triage.tenants t ON t.role = b.usename
+WHERE w.usename = current_user AND w.wait_event_type = 'Lock'
+    AND w.query_start < clock_timestamp() - make_interval(secs => :patience_seconds)
+""")
+"""Ends the tenants' connections for whose locks a statement of the operator's role, or a migration's, has waited so
+long."""
+
 RUNS_OF_ATTEMPTS: Final = text("""
 SELECT r.namespace, r.name FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id
 WHERE a.serial = ANY(:serials)

@@ -36,6 +36,10 @@ from triage_operator.snapshot import CallCounts, JournaledCall, Repair
 RECOVERY_BOUNDS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 """Upper bounds, in seconds, of the recovery histogram's buckets: from a hand-off to a long backoff."""
 
+HINDRANCE_SECONDS: Final = 3.0
+"""How long the operator waits for a lock of a tenant's. An attempt's transactions are short, so this only has to
+be longer than a disk takes to answer."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
@@ -126,10 +130,14 @@ class Store:
         self._engine = open_engine(url, application="triage-operator", pool_size=pool_size)
         # What only reads needs no transaction, and no round trips for one.
         self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        # Looks do not queue behind statements that wait for locks: they see to it that those get on.
+        self._watching = open_engine(url, application="triage-operator/look", pool_size=1)
+        self._watcher = self._watching.execution_options(isolation_level="AUTOCOMMIT")
 
     async def close(self) -> None:
         """Close all connections."""
         await self._engine.dispose()
+        await self._watching.dispose()
 
     @property
     def url(self) -> DatabaseUrl:
@@ -309,15 +317,20 @@ class Store:
         is_told = bool(row.calls) or "tools" in (row.root or {})
         return AgentFacts(running=row.running, undeclared=undeclared if is_told else None)
 
-    async def look(self, *, lapse_seconds: float) -> Look:
-        """Look at all claimed attempts; ``lapse_seconds`` without a heartbeat is silence."""
-        async with self._reading() as connection:
-            params = {
-                "cluster_id": self._cluster_id,
-                "lock_class": LIFE_LOCK_CLASS,
-                "lapse_seconds": lapse_seconds,
-            }
-            row = (await connection.execute(statements.LOOK, params)).one()
+    async def look(self, *, lapse_seconds: float, patience_seconds: float = HINDRANCE_SECONDS) -> Look:
+        """Look at all claimed attempts; ``lapse_seconds`` without a heartbeat is silence.
+
+        A tenant's connection that has held up the operator for ``patience_seconds`` is ended.
+        """
+        params = {
+            "cluster_id": self._cluster_id,
+            "lock_class": LIFE_LOCK_CLASS,
+            "lapse_seconds": lapse_seconds,
+        }
+        with translated(self._url):
+            async with self._watcher.connect() as connection:
+                await connection.execute(statements.END_HINDRANCES, {"patience_seconds": patience_seconds})
+                row = (await connection.execute(statements.LOOK, params)).one()
         held, free, silent, released = (frozenset(serials or ()) for serials in row[1:])
         return Look(now=row.now, held=held, free=free, silent=silent, released=released)
 
