@@ -55,10 +55,19 @@ ATTACKS: Mapping[str, tuple[str, str]] = {
         "SELECT triage.file_issue({serial}, '{token}', 'call', '{victims_session}/call', 'title', 'body')",
         REFUSED,
     ),
-    "record a tree that nobody can read": (
-        "SELECT triage.record_root({serial}, '{token}', '{{\"tools\": 1}}')",
-        "23514",
-    ),
+    **{
+        f"record a tree that nobody can read: {root}": (
+            f"SELECT triage.record_root({{serial}}, '{{token}}', replace('{root}', 'X', {value})::jsonb)",
+            "23514",
+        )
+        for root, value in {
+            "X": "'1'",
+            '{{"kind": X}}': "repeat('1', 5000)",
+            '{{"tools": X}}': "'1'",
+            '{{"tools": {{"tool": X}}}}': "repeat('[', 2000) || repeat(']', 2000)",
+            '{{"name": "docs", "tools": {{"tool": "ReadOnly", "other": X}}}}': "'[\"ReadOnly\"]'",
+        }.items()
+    },
     "ask the guard for a fence": (
         "SET triage.token = '{victims_token}';"
         " SELECT triage.guard('victim/default', 'triage', '{victims_session}')",
