@@ -50,6 +50,7 @@ class Working:
             self.kill()
             await asyncio.to_thread(self.process.join)
             raise TimeoutError(f"an attempt took more than {PATIENCE_SECONDS:g} s")
+        self.bell.close()
         return self.process.exitcode
 
     def wake(self) -> None:

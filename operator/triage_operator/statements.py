@@ -20,7 +20,8 @@ SELECT clock_timestamp() AS now,
     coalesce(sum(suppressed_by_journal), 0) AS suppressed_by_journal,
     coalesce(sum(suppressed_by_tracker), 0) AS suppressed_by_tracker,
     (array_agg(result ->> 'number' ORDER BY ended_at DESC)
-        FILTER (WHERE state = 'done' AND result ->> 'number' IS NOT NULL))[1] AS issue
+        FILTER (WHERE tool = 'file_issue' AND state IN ('done', 'settled') AND result ->> 'number' IS NOT NULL)
+    )[1] AS issue
 FROM triage.tool_calls
 WHERE app_name = :app_name AND user_id = :user_id AND session_id = :session_id
     AND invocation_id = :invocation_id

@@ -20,6 +20,9 @@ NODE_WAITING: Final = 4
 FINISH_TASK: Final = "finish_task"
 """ADK's tool with which an agent in task mode ends."""
 
+_GATES: Final = ("requested_tool_confirmations", "requested_auth_configs")
+"""Event actions that name, by the ids of calls, what a person has to give first."""
+
 TASK_ENDS: Final = frozenset({"Task completed.", "Task failed."})
 """Results of that tool which end the task; any other asks the model for a correction."""
 
@@ -126,9 +129,10 @@ class EventFacts:
     """A stored event.
 
     ``branch`` and ``scope`` are empty outside parallel branches and task agents. ``said``: it has content or an
-    output. ``final``: ADK takes its content for the last word of its author. ``text`` is its text without
-    thoughts; None: it has none, or the statement left it out. ``nodes`` are the statuses in an agent state;
-    None: it has no state, empty: a state that is no workflow's.
+    output. ``gated``: those of its answers that only ask for a confirmation or a credential; nothing ran.
+    ``final``: ADK takes its content for the last word of its author. ``text`` is its text without thoughts;
+    None: it has none, or the statement left it out. ``nodes`` are the statuses in an agent state; None: it has
+    no state, empty: a state that is no workflow's.
     """
 
     author: str = ""
@@ -136,6 +140,7 @@ class EventFacts:
     scope: str = ""
     calls: tuple[Call, ...] = ()
     answers: tuple[str, ...] = ()
+    gated: frozenset[str] = frozenset()
     said: bool = False
     final: bool = False
     text: str | None = None
@@ -182,6 +187,7 @@ def event_facts(event: Mapping[str, Any]) -> EventFacts:
         scope=scope,
         calls=calls,
         answers=tuple(response.get("id", "") for response in responses),
+        gated=frozenset(call for gate in _GATES for call in actions.get(gate) or {}),
         said=has_content or event.get("output") is not None,
         final=has_content
         and not calls

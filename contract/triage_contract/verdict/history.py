@@ -133,7 +133,8 @@ def row_of(call: Call, journal: Sequence[CallFacts]) -> CallFacts | None:
 def unanswered_rows(history: History) -> list[CallFacts]:
     """Give the journaled calls without a stored answer.
 
-    Those inside an agent that runs as a tool have no event at all.
+    Those inside an agent that runs as a tool have no event at all; of one that a person had to confirm first, the
+    answer that asked for it is stored.
     """
     journal, events = history.journal or (), history.events
     waiting = (
@@ -143,7 +144,9 @@ def unanswered_rows(history: History) -> list[CallFacts]:
     )
     keys = {row.key for row in waiting if row is not None}
     issued = {call.id for event in events for call in event.calls}
-    return [row for row in journal if row.key in keys or row.id not in issued]
+    gated = {answer for event in events for answer in event.gated}
+    answered = {answer for event in events for answer in event.answers if answer not in event.gated}
+    return [row for row in journal if row.key in keys or row.id not in issued or row.id in gated - answered]
 
 
 def is_passed_over(open_call: OpenCall, events: Sequence[EventFacts]) -> bool:

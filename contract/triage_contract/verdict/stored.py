@@ -29,6 +29,10 @@ _EVENTS: Final = f"""
             'skip_summarization', event #> '{{actions,skip_summarization}}',
             'transfer_to_agent', event #> '{{actions,transfer_to_agent}}',
             'end_of_agent', event #> '{{actions,end_of_agent}}',
+            'requested_tool_confirmations', (SELECT jsonb_object_agg(key, true) FROM jsonb_each(jsonb_path_query_first(
+                event, '$.actions.requested_tool_confirmations ? (@.type() == "object")'))),
+            'requested_auth_configs', (SELECT jsonb_object_agg(key, true) FROM jsonb_each(jsonb_path_query_first(
+                event, '$.actions.requested_auth_configs ? (@.type() == "object")'))),
             'compaction', CASE WHEN event #> '{{actions,compaction}}' IS NOT NULL THEN to_jsonb(true) END,
             'agent_state', CASE WHEN event #> '{{actions,agent_state}}' IS NOT NULL THEN jsonb_build_object(
                 'nodes', (SELECT jsonb_object_agg(key, jsonb_build_object('status', value -> 'status'))

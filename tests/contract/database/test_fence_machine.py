@@ -63,6 +63,12 @@ class Model:
     clearings: int = 0
 
 
+async def arrived(record: AttemptRecord, work: Coroutine[Any, Any, None]) -> None:
+    """Wait for what was posted: its error is that of the next statement."""
+    await work
+    await record._connection.fetch("SELECT 1")
+
+
 class Fencing(RuleBasedStateMachine):
     """One run, its attempts, and whoever decides about its calls."""
 
@@ -76,6 +82,12 @@ class Fencing(RuleBasedStateMachine):
 
     def do(self, work: Coroutine[Any, Any, Result]) -> Result:
         return self.loop.run_until_complete(work)
+
+    def teardown(self) -> None:
+        """Close the connections of this example: the server has fewer than all of them would be."""
+        for connection in self.database.opened:
+            self.do(connection.close())
+        self.database.opened.clear()
 
     def attempt(self, data: st.DataObject) -> Attempt:
         return data.draw(st.sampled_from(self.model.attempts))
@@ -166,8 +178,9 @@ class Fencing(RuleBasedStateMachine):
     @rule(data=st.data(), key=KEYS, result=st.sampled_from([{"paid": 1}, {"paid": 2}]))
     def end(self, data: st.DataObject, key: str, result: dict[str, Any]) -> None:
         attempt, call = self.attempt(data), self.model.calls.get(key)
-        work = attempt.record.end_call(
-            key, state=CallState.DONE, result=result, actions={}, is_duplicate=False
+        work = arrived(
+            attempt.record,
+            attempt.record.end_call(key, state=CallState.DONE, result=result, actions={}, is_duplicate=False),
         )
         is_its_own = call is not None and call.epoch == attempt.epoch
         if not self.is_current(attempt) or not is_its_own or call is None or call.state is CallState.SETTLED:

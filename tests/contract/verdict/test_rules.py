@@ -74,6 +74,25 @@ def test_begun_call_that_was_answered_since_is_no_longer_in_doubt() -> None:
 
 
 @pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        (CallState.GATED, "interrupted"),
+        (CallState.BEGUN, "in_doubt [pay: park]"),
+        (CallState.DONE, "interrupted"),
+    ],
+)
+def test_confirmed_call_that_was_killed_is_in_doubt_although_its_gate_is_stored_as_an_answer(
+    state: CallState, expected: str
+) -> None:
+    asked = EventFacts(author="docs", said=True, answers=("pay",), gated=frozenset({"pay"}))
+    asking = EventFacts(
+        author="docs", calls=(Call(id="gate", name="adk_request_confirmation", long_running=True),), said=True
+    )
+    events = [REPORT, calling("pay"), asked, asking, answering("gate", author="user")]
+    assert judged(events, [row("pay", state)]) == expected
+
+
+@pytest.mark.parametrize(
     ("journal", "expected"),
     [
         (None, "waiting [ask]"),

@@ -72,7 +72,9 @@ BEGIN
         UPDATE triage.tool_calls c
         SET state = 'begun', epoch = attempt.epoch, begun_times = c.begun_times + 1, kind = p_kind,
             begun_at = clock_timestamp(), invocation_id = run.invocation_id, function_call_id = p_function_call_id,
-            doubt = NULL, doubt_message = NULL, asked_confirmed = NULL, cleared_by = NULL
+            doubt = NULL, doubt_message = NULL, asked_confirmed = NULL, cleared_by = NULL,
+            -- What a gate left of it is no part of what it does now.
+            result = NULL, actions = NULL, ended_at = NULL
         WHERE c.app_name = run.app_name AND c.user_id = run.user_id AND c.session_id = run.session_id
             AND c.call_id = p_call_id;
         RETURN;
