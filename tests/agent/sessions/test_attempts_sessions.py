@@ -130,3 +130,14 @@ async def test_a_state_that_has_no_row_gets_one(
     await database.values("DELETE FROM user_states")
     await ours.append_event(session, an_event("said", at=1001.0, **{"app:a": 1, "user:u": 2}))
     assert (await read(ours, run.session)).state == {"app:a": 1, "user:u": 2}
+
+
+async def test_columns_count_where_the_event_says_nothing_or_something_else(
+    service: BaseSessionService, run: RunRow, database: Database
+) -> None:
+    session = await open_session(service, run.session)
+    await service.append_event(session, an_event("said", at=1001.5))
+    await database.values("ALTER TABLE events DISABLE TRIGGER triage_guard")
+    await database.values('UPDATE events SET event_data = \'{"author": "docs", "id": "other"}\'')
+    (event,) = (await read(service, run.session)).events
+    assert (event.id, event.invocation_id, event.timestamp) == (session.events[0].id, "inv", 1001.5)

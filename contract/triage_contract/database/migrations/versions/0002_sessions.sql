@@ -112,10 +112,13 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     attempt triage.attempts := triage.current_attempt(p_serial, p_token);
 BEGIN
-    RETURN QUERY SELECT (
-            CASE WHEN e.event_data ? 'timestamp' THEN e.event_data
-                ELSE jsonb_build_object('timestamp', extract(epoch FROM e.timestamp)) || e.event_data END
-            || jsonb_build_object('id', e.id, 'invocation_id', e.invocation_id))::text
+    -- Nearly all of them hold what the columns do, and need not be made anew.
+    RETURN QUERY SELECT CASE
+            WHEN e.event_data ->> 'id' = e.id AND e.event_data ->> 'invocation_id' = e.invocation_id
+                AND e.event_data ? 'timestamp' THEN e.event_data
+            ELSE jsonb_build_object('timestamp', extract(epoch FROM e.timestamp)) || coalesce(e.event_data, '{}')
+                || jsonb_build_object('id', e.id, 'invocation_id', e.invocation_id)
+        END::text
         FROM triage.runs r JOIN public.events e USING (app_name, user_id, session_id)
         WHERE r.id = attempt.run_id
         ORDER BY e.timestamp, e.id;
