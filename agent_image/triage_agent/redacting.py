@@ -4,29 +4,21 @@ import os
 import re
 from typing import Final
 
+from triage_contract.texts import MASK, masked
+
 MESSAGE_LENGTH: Final = 300
 
 _SECRET_NAME: Final = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD)$", re.IGNORECASE)
 _SECRET_LENGTH: Final = 6
 """Below it a value is a placeholder, and hiding it would tear up the text."""
 
-# Users and passwords in URLs, and keys as providers write them.
-_SECRETS: Final = (
-    re.compile(r"(?<=://)[^/\s@]+(?=@)"),
-    re.compile(r"(?<=[?&]key=)[^&\s'\"]+"),
-    re.compile(r"(?<=Bearer )\S+", re.IGNORECASE),
-    re.compile(r"\b(AIza|sk-)[\w*-]+"),
-)
-
 
 def without_secrets(text: str) -> str:
     """Hide what looks like a key, and the values of environment variables that are named like one."""
     for name, value in os.environ.items():
         if _SECRET_NAME.search(name) and len(value) >= _SECRET_LENGTH:
-            text = text.replace(value, "***")
-    for pattern in _SECRETS:
-        text = pattern.sub("***", text)
-    return text
+            text = text.replace(value, MASK)
+    return masked(text)
 
 
 def redacted(text: str) -> str:

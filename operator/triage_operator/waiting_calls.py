@@ -4,8 +4,8 @@ from typing import Final
 
 from triage_contract.api.run import WaitingCall
 from triage_contract.states import Doubt, ToolKind, Verdict
+from triage_contract.texts import masked
 from triage_contract.verdict import Remedy
-from triage_operator.sanitising import masked
 from triage_operator.snapshot import JournaledCall, Snapshot
 
 _MAX_CALLS: Final = 32

@@ -5,7 +5,6 @@ ADK appends an event only if its JSON can be stored, and a tool whose result can
 
 import json
 import math
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -13,14 +12,13 @@ from google.adk.events.event import Event
 from google.genai import types
 from pydantic_core import to_jsonable_python
 
+from triage_contract.texts import storable_text
+
 _MAX_DEPTH: Final = 64
 """Deeper values are cut: the JSON of an event has no use for them."""
 
 _MAX_INTEGER_BITS: Final = 8192
 """Longer integers are described: Python prints none of more than 4300 digits."""
-
-# jsonb refuses NUL (PostgreSQL documentation, 8.14), UTF-8 lone surrogates.
-_UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
 
 
 def storable(value: Any) -> Any:
@@ -64,7 +62,7 @@ def _storable(value: Any, within: tuple[int, ...]) -> Any:
         case float():
             return value if math.isfinite(value) else str(value)
         case str():
-            return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", value)
+            return storable_text(value)
     if len(within) >= _MAX_DEPTH or id(value) in within:
         return _described(value)
     within = (*within, id(value))
@@ -78,7 +76,7 @@ def _storable(value: Any, within: tuple[int, ...]) -> Any:
 
 
 def _key(key: Any) -> str:
-    return _UNSTORABLE.sub("\N{REPLACEMENT CHARACTER}", key if isinstance(key, str) else _converted(str, key))
+    return storable_text(key if isinstance(key, str) else _converted(str, key))
 
 
 def _plain(value: Any) -> Any:

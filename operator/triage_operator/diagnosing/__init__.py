@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from triage_contract.states import Cause
 from triage_contract.termination import TerminationMessage
+from triage_contract.texts import masked
 from triage_operator.diagnosing.facts import PodFacts, read_facts
 from triage_operator.diagnosing.table import ROWS
 from triage_operator.reasons import Reason
-from triage_operator.sanitising import masked
 
 MESSAGE_LENGTH: Final = 500
 """Characters of what a container or a kubelet says that are passed on."""
