@@ -27,7 +27,7 @@ from triage_agent.replay.journal import Journal
 from triage_agent.replay.packing import packed, unpacked
 from triage_agent.replay.replies import call_id
 from triage_agent.replay.sanitising import storable
-from triage_agent.replay.trouble import Trouble
+from triage_agent.replay.trouble import Trouble, chain
 from triage_contract.exceptions import DatabaseError
 from triage_contract.names import REPLAYED_METADATA
 from triage_contract.states import CallState, InDoubt, ToolKind
@@ -39,7 +39,7 @@ CONTROL_TOOLS: Final = frozenset({"transfer_to_agent", "exit_loop", "finish_task
 
 @dataclass(slots=True, kw_only=True)
 class _Begun:
-    """A call under way. ``raised``: what becomes its result is the tool's error.
+    """A call under way. ``raised``: what becomes its result is the tool's error; ``returned``: its tool has ended.
 
     ``outer`` is the key of the call that it is inside of; empty: of none. ``leave`` lets others go on.
     """
@@ -50,6 +50,7 @@ class _Begun:
     outer: str
     leave: Callable[[], None]
     raised: bool = False
+    returned: bool = False
 
 
 class CallingPlugin(BasePlugin):
@@ -131,6 +132,7 @@ class CallingPlugin(BasePlugin):
         if begun is None or not self._trouble.is_running(begun.key):
             await self._trouble.halt()
             return None
+        begun.returned = True
         actions = tool_context.actions
         kept = packed(result, is_deferred=tool.is_long_running)
         try:
@@ -242,9 +244,12 @@ class CallingPlugin(BasePlugin):
 
     def _look_back(self, context: ToolContext, task: "asyncio.Task[Any]") -> None:
         begun = self._begun.get(id(context))
-        if begun is None or begun.raised or task.cancelled() or task.exception() is None:
+        if begun is None or begun.raised or begun.returned or task.cancelled():
             return
-        self._unrun.append(begun.key)  # A callback that ADK asks after this one raised.
+        error = task.exception()
+        # ADK tells of what a tool raises only where that is an Exception: with any other, it may have been the tool.
+        if error is not None and all(isinstance(it, Exception) for it in chain(error)):
+            self._unrun.append(begun.key)  # A callback that ADK asks after this one raised.
 
     async def _stop(self, error: DatabaseError | AgentError, context: ToolContext) -> NoReturn:
         self._trouble.note(error)

@@ -75,20 +75,20 @@ class Trouble:
 
     def is_behind(self, raised: BaseException) -> bool:
         """Whether the error of ours is what something raised, or was raised from."""
-        return self.error is not None and any(it is self.error for it in _chain(raised))
+        return self.error is not None and any(it is self.error for it in chain(raised))
 
     def error_behind(self, raised: BaseException | None) -> TriageError | None:
         """Find the error of ours that ended the run."""
-        ours = (error for error in _chain(raised) if isinstance(error, TriageError))
+        ours = (error for error in chain(raised) if isinstance(error, TriageError))
         return self.error or next(ours, None)
 
     def model_failure_behind(self, raised: BaseException) -> ModelFailure | None:
         """Find the refusal of a model that ended the run; None: something else did."""
-        found = next((error for error in _chain(raised) if error in self._model_errors), None)
+        found = next((error for error in chain(raised) if error in self._model_errors), None)
         return None if found is None else describe(found)
 
 
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
+def chain(error: BaseException | None) -> Iterator[BaseException]:
     """Give an error and all that it was raised from; an error may stand in its own past."""
     left, seen = [error], set[int]()
     while left:

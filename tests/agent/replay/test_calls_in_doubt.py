@@ -147,6 +147,35 @@ async def test_a_call_that_a_callback_keeps_from_its_tool_is_not_in_doubt(
     assert ran == ["pay"]
 
 
+class Abort(BaseException):
+    """What ADK hands to no callback."""
+
+
+class Unreadable(dict[str, Any]):
+    def items(self) -> Any:
+        raise RuntimeError("closed")
+
+
+@pytest.mark.parametrize(
+    "is_raised", [True, False], ids=["raises what is no Exception", "returns what raises"]
+)
+async def test_a_tool_that_nothing_is_told_of_may_have_had_its_effect(stage: Stage, is_raised: bool) -> None:
+    ran: list[str] = []
+
+    async def pay() -> dict[str, Any]:
+        ran.append("pay")
+        if is_raised:
+            raise Abort
+        return Unreadable()
+
+    app = an_app(ScriptedLlm(script=by_turn(call("pay"), say("Done."))), [pay])
+    stage.in_doubt = InDoubt.PARK
+    assert (await stage.attempt(app)).outcome is Outcome.FAILED
+    assert [row[:2] for row in await stage.calls()] == [("pay", "begun")]
+    assert (await stage.attempt(app)).outcome is Outcome.IN_DOUBT
+    assert ran == ["pay"]
+
+
 async def test_no_step_of_another_branch_begins_after_a_doubt(stage: Stage) -> None:
     """Nor does its running call end with the branch that raised."""
     tools = Tools(stage, ValueError("half"))
