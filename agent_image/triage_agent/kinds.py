@@ -122,14 +122,7 @@ def declared_key(tool: BaseTool, args: Mapping[str, Any]) -> str | None:
     Raises:
         ConfigurationError: what it declares gives no key.
     """
-    declared = next(
-        (
-            it
-            for declarer in _declarers(tool)
-            if (it := getattr(declarer, EFFECT_KEY_ATTRIBUTE, None)) is not None
-        ),
-        None,
-    )
+    declared: EffectKey | None = _attribute(tool, EFFECT_KEY_ATTRIBUTE)
     if declared is None:
         return None
     key = declared(args) if callable(declared) else declared
@@ -147,14 +140,8 @@ def journal_key(tool_name: str, key: str) -> str:
 
 def reconcile_of(tool: BaseTool) -> Reconcile | None:
     """Give the function that finds out what became of a tool's calls; None: it has none."""
-    return next(
-        (
-            it
-            for declarer in _declarers(tool)
-            if (it := getattr(declarer, RECONCILE_ATTRIBUTE, None)) is not None
-        ),
-        None,
-    )
+    found: Reconcile | None = _attribute(tool, RECONCILE_ATTRIBUTE)
+    return found
 
 
 def is_not_performed(error: BaseException) -> bool:
@@ -197,6 +184,12 @@ def kind_of(tool: BaseTool, declared: Mapping[str, ToolKind]) -> ToolKind:
 def _declarers(tool: BaseTool) -> Iterator[object]:
     """Give what can carry a tool's attributes, the strongest first."""
     yield from (tool, getattr(tool, "func", None), function_of(getattr(tool, "node", None)))
+
+
+def _attribute(tool: BaseTool, name: str) -> Any:
+    """Give a tool's attribute from the strongest that carries it; None: nothing does."""
+    found = (getattr(declarer, name, None) for declarer in _declarers(tool))
+    return next((it for it in found if it is not None), None)
 
 
 def attributed_kind(name: str, declarer: object) -> ToolKind | None:

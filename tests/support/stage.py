@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -176,8 +176,3 @@ class Stage:
 def stage(database: Database) -> Stage:
     """A run that nothing was done about."""
     return Stage(database=database, run=a_run())
-
-
-def with_message(run: RunRow, *parts: Mapping[str, Any]) -> RunRow:
-    """The same run with other input."""
-    return replace(run, message={"parts": list(parts)})

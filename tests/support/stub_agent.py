@@ -13,8 +13,6 @@ from support.operated import Cluster, Json, environment
 from triage_contract.database.engine import open_engine
 from triage_contract.names import LIFE_LOCK_CLASS, AttemptEnv
 
-_SESSION = "app_name = :app_name AND user_id = :user_id AND session_id = :session_id"
-
 
 class StubAgent:
     """One attempt's process, played by the test."""

@@ -52,9 +52,14 @@ async def append_input(
     if any(event.invocation_id == invocation_id for event in session.events):
         return
     content = types.Content.model_validate({**message, "role": "user"})
-    await service.append_event(
-        session, _user_event(invocation_id, content, event_id=f"{invocation_id}-input")
+    event = Event(
+        id=f"{invocation_id}-input",
+        invocation_id=invocation_id,
+        author="user",
+        content=content,
+        timestamp=get_time(),
     )
+    await service.append_event(session, event)
 
 
 @asynccontextmanager
@@ -98,11 +103,6 @@ async def run_events(
     async with open_runner(app, service, session, plugins) as runner:
         async for event in run_invocation(runner, session, invocation_id):
             yield event
-
-
-def _user_event(invocation_id: str, content: types.Content, *, event_id: str | None) -> Event:
-    event = Event(invocation_id=invocation_id, author="user", content=content, timestamp=get_time())
-    return event if event_id is None else event.model_copy(update={"id": event_id})
 
 
 async def _get(service: BaseSessionService, key: SessionKey) -> Session | None:

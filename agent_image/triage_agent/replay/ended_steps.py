@@ -18,6 +18,8 @@ from google.adk.plugins.base_plugin import BasePlugin
 from google.genai import types
 from typing_extensions import override
 
+from triage_agent.replay.orders import is_last_word
+
 
 class EndedStepsPlugin(BasePlugin):
     """Lets ADK pass over an agent that is over, and stores nothing of that but an end that is missing."""
@@ -76,7 +78,9 @@ def _last_words(agent: BaseAgent, invocation: InvocationContext) -> types.Conten
     steps = _events_of_step(agent, invocation)
     said = (event for event in steps if event.branch == invocation.branch and event.content is not None)
     last = next(said, None)
-    return last.content if last is not None and _is_last_word(last, agent.name) else None
+    if last is None or last.author != agent.name or not is_last_word(last):
+        return None
+    return last.content
 
 
 def _events_of_step(agent: BaseAgent, invocation: InvocationContext) -> Iterator[Event]:
@@ -94,16 +98,6 @@ def _events_of_step(agent: BaseAgent, invocation: InvocationContext) -> Iterator
 
 def _shells(agent: BaseAgent) -> frozenset[str]:
     return frozenset(it.name for it in _ancestors(agent) if not isinstance(it, LlmAgent))
-
-
-def _is_last_word(event: Event, agent: str) -> bool:
-    return (
-        event.author == agent
-        and bool(event.content and event.content.parts)
-        and event.is_final_response()
-        and not event.get_function_responses()
-        and not event.long_running_tool_ids
-    )
 
 
 def _ancestors(agent: BaseAgent) -> Iterator[BaseAgent]:
