@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from google.adk.agents.base_agent import BaseAgent
+from google.adk.agents.llm.task._finish_task_tool import FinishTaskTool
 from google.adk.agents.llm_agent import LlmAgent
 from google.adk.agents.loop_agent import LoopAgent
 from google.adk.agents.parallel_agent import ParallelAgent
@@ -12,7 +13,10 @@ from google.adk.tools._node_tool import NodeTool
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.base_tool import BaseTool
 from google.adk.tools.base_toolset import BaseToolset
+from google.adk.tools.exit_loop_tool import exit_loop
 from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.set_model_response_tool import SetModelResponseTool
+from google.adk.tools.transfer_to_agent_tool import TransferToAgentTool, transfer_to_agent
 from google.adk.workflow import BaseNode, FunctionNode, Workflow
 from google.adk.workflow._tool_node import _ToolNode
 
@@ -24,6 +28,9 @@ SHELLS: Final[Mapping[type[BaseAgent], RootKind]] = {
     LoopAgent: RootKind.LOOP,
 }
 """Agents that only run other agents."""
+
+CONTROL_TOOLS: Final = frozenset({"transfer_to_agent", "exit_loop", "finish_task", "set_model_response"})
+"""Names of ADK's own tools: what they do is in their event actions, and ADK does it again from the events alone."""
 
 
 def kind_of_node(node: BaseNode) -> RootKind | None:
@@ -63,6 +70,13 @@ def agents_apart(node: BaseNode) -> list[BaseAgent]:
         return []
     tools = (tool for tool in node.tools if isinstance(tool, AgentTool))
     return [tool.agent for tool in tools if tool.agent not in node.sub_agents]
+
+
+def is_control(tool: BaseTool) -> bool:
+    """Whether a tool is one of ADK's own that only steer the agent; one of a user's may have the name of one."""
+    return isinstance(tool, FinishTaskTool | SetModelResponseTool | TransferToAgentTool) or (
+        isinstance(tool, FunctionTool) and tool.func in (exit_loop, transfer_to_agent)
+    )
 
 
 def tools_of(node: BaseNode) -> list[BaseTool]:

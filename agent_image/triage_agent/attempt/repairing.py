@@ -23,8 +23,7 @@ from google.adk.runners import Runner
 from google.adk.sessions.session import Session
 from google.genai import types
 
-from triage_agent.replay.calling import CONTROL_TOOLS
-from triage_agent.trees import walk
+from triage_agent.trees import CONTROL_TOOLS, is_control, tools_of, walk
 from triage_contract.verdict import Call
 
 OUTCOME_UNKNOWN: Final = {
@@ -46,7 +45,8 @@ async def answers(
     """
     for event, lost in _by_event(session, calls):
         agent = _agent_of(runner, event)
-        steering = [call for call in lost if call.name in CONTROL_TOOLS]
+        own = set() if agent is None else {tool.name for tool in tools_of(agent) if not is_control(tool)}
+        steering = [call for call in lost if call.name in CONTROL_TOOLS - own]
         for call in steering:
             yield answer(invocation_id, call, NOT_DONE)
         left = [call for call in lost if call not in steering]
@@ -58,14 +58,12 @@ async def answers(
                 yield made
 
 
-def answer(
-    invocation_id: str, call: Call, response: Mapping[str, Any], *, deltas: Mapping[str, Any] | None = None
-) -> Event:
+def answer(invocation_id: str, call: Call, response: Mapping[str, Any]) -> Event:
     """Make the event that answers a call in the user's name, where ADK looks for it: on its branch and scope."""
     part = types.Part(
         function_response=types.FunctionResponse(id=call.id, name=call.name, response=dict(response))
     )
-    return _in_the_users_name(invocation_id, call, part, deltas or {})
+    return _in_the_users_name(invocation_id, call, part, {})
 
 
 async def _run(context: InvocationContext, event: Event, lost: list[Call]) -> list[Event]:

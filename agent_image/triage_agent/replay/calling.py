@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
 from google.adk.agents.invocation_context import InvocationContext
 from google.adk.agents.llm_agent import LlmAgent
@@ -28,13 +28,11 @@ from triage_agent.replay.packing import packed, unpacked
 from triage_agent.replay.replies import call_id
 from triage_agent.replay.sanitising import storable
 from triage_agent.replay.trouble import Trouble, chain
+from triage_agent.trees import is_control
 from triage_contract.exceptions import DatabaseError
 from triage_contract.names import REPLAYED_METADATA
 from triage_contract.states import CallState, InDoubt, ToolKind
 from triage_contract.verdict.doubts import RUN_AGAIN
-
-CONTROL_TOOLS: Final = frozenset({"transfer_to_agent", "exit_loop", "finish_task", "set_model_response"})
-"""ADK's own tools: what they do is in their event actions, and ADK does it again from the events alone."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -276,12 +274,7 @@ def _leave(begun: _Begun) -> None:
 
 def _is_left_to_adk(tool: BaseTool, context: ToolContext) -> bool:
     # ADK makes a plain `BaseTool` up for a name that the agent does not have, and drives a task agent by its events.
-    return (
-        not context.function_call_id
-        or tool.name in CONTROL_TOOLS
-        or type(tool) is BaseTool
-        or tool._defers_response
-    )
+    return not context.function_call_id or is_control(tool) or type(tool) is BaseTool or tool._defers_response
 
 
 def _key_of(tool: BaseTool, args: Mapping[str, Any], context: ToolContext) -> str:

@@ -234,6 +234,20 @@ async def test_what_steers_the_agent_is_the_models_to_decide_again(stage: Stage)
     assert pages.ran == []
 
 
+async def test_a_lost_call_of_a_tool_that_is_named_as_one_of_adks_runs(stage: Stage) -> None:
+    pages, model = Pages(), last_model()
+
+    async def exit_loop(name: str) -> str:
+        return await pages.list(name)
+
+    parts = [call("read", "call_0", name="a"), call("exit_loop", "call_1", name="b")]
+    await store(
+        stage, asked(stage), called(stage, parts), answered(stage, (parts[0], "earlier"), author="docs")
+    )
+    assert (await stage.attempt(an_app(model, [pages.read, exit_loop]))).outcome is Outcome.FINISHED
+    assert results(model.asked[-1]) == [{"result": "earlier"}, {"result": "list b"}]
+
+
 @pytest.mark.parametrize("pending", [None, {"ticket": 7}], ids=["nothing", "a ticket"])
 async def test_a_lost_call_whose_answer_comes_later_is_begun_and_waited_for(
     stage: Stage, pending: dict[str, Any] | None

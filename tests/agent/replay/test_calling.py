@@ -22,7 +22,7 @@ from triage_agent.attempt.running import open_session
 from triage_agent.replay.sessions import FencedSessionService
 from triage_contract.database.engine import open_engine
 from triage_contract.names import REPLAYED_METADATA
-from triage_contract.states import Outcome
+from triage_contract.states import InDoubt, Outcome
 
 CALLED_TWICE = by_turn([call("first"), call("second")], say("Done."))
 
@@ -142,6 +142,25 @@ async def test_a_transfer_is_left_to_adk(stage: Stage) -> None:
     assert (await stage.attempt(App(name="app", root_agent=root))).outcome is Outcome.FINISHED
     assert await stage.calls() == []
     assert [event.author for event in stage.events if event.is_final_response() and event.content] == ["sub"]
+
+
+@pytest.mark.parametrize("name", ["exit_loop", "finish_task", "set_model_response", "transfer_to_agent"])
+async def test_a_tool_that_is_named_as_one_of_adks_is_journaled(stage: Stage, name: str) -> None:
+    ran: list[str] = []
+    begun = asyncio.Event()
+
+    async def own() -> None:
+        ran.append(name)
+        begun.set()
+        await asyncio.Event().wait()
+
+    own.__name__ = name
+    stage.in_doubt = InDoubt.PARK
+    app = an_app(ScriptedLlm(script=by_turn(call(name), say("Done."))), [own])
+    await stage.lose(app, begun)
+    assert [row[:2] for row in await stage.calls()] == [(name, "begun")]
+    assert (await stage.attempt(app)).outcome is Outcome.IN_DOUBT
+    assert ran == [name]
 
 
 async def test_synchronous_tools_are_journaled_too(stage: Stage) -> None:
