@@ -16,12 +16,13 @@ from chaos.faults import Fault, Harm
 from chaos.ledger import Ledger
 from chaos.processes import Stage, Working
 from chaos.shapes import NAMES, SHAPES
+from triage_contract.database import deciding
 from triage_contract.database.fence import NewAttempt, OpenedAttempt, close_fence, open_attempt
 from triage_contract.database.judging import judge
 from triage_contract.database.rows import RunRow, SessionKey, read_run
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.states import RunState, Verdict
-from triage_contract.verdict import Judgement, Remedy
+from triage_contract.verdict import DoubtfulCall, Judgement, Remedy
 
 MAX_ATTEMPTS: Final = 8
 """More than any trial needs: who comes here makes no progress."""
@@ -29,14 +30,6 @@ MAX_ATTEMPTS: Final = 8
 _CONFIRM: Final = text(
     "UPDATE triage.attempts SET confirmed_at = clock_timestamp()"
     " WHERE run_id = :run_id AND epoch = :epoch AND confirmed_at IS NULL"
-)
-_DONE: Final = text(
-    "UPDATE triage.tool_calls SET state = 'settled', settled_by = 'decision', result = '{\"decided\": true}'"
-    " WHERE session_id = :session_id AND call_id = :key AND state = 'begun'"
-)
-_AGAIN: Final = text(
-    "UPDATE triage.tool_calls SET cleared_by = 'decision'"
-    " WHERE session_id = :session_id AND call_id = :key AND state = 'begun'"
 )
 _ARGUMENTS: Final = text(
     "SELECT tool, args FROM triage.tool_calls WHERE session_id = :session_id AND call_id = :key"
@@ -195,17 +188,24 @@ class Play:
         judgement = await self._judge()
         for doubt in judgement.doubts:
             if doubt.remedy is Remedy.PARK:
-                await self._decide(doubt.key)
+                await self._decide(doubt)
 
-    async def _decide(self, key: str) -> None:
+    async def _decide(self, doubt: DoubtfulCall) -> None:
         async with self.engine.begin() as connection:
-            where = {"session_id": self.run.session.session_id, "key": key}
+            where = {"session_id": self.run.session.session_id, "key": doubt.key}
             tool, args = (await connection.execute(_ARGUMENTS, where)).one()
             effect = f"{tool} {next(iter(args.values()), '')}"
-            happened = Ledger(self.stage.ledger).has(key) or (
+            happened = Ledger(self.stage.ledger).has(doubt.key) or (
                 tool == "post" and Ledger(self.stage.ledger).has_effect(effect)
             )
-            await connection.execute(_DONE if happened else _AGAIN, where)
+            await deciding.carry_out(
+                connection,
+                self.run.session,
+                fence=self.epoch,
+                call=doubt.key,
+                epoch=doubt.epoch,
+                result={"decided": True} if happened else None,
+            )
 
     async def _confirm(self) -> None:
         async with self.engine.begin() as connection:

@@ -9,13 +9,15 @@ from triage_contract.states import ToolKind
 ARGUMENTS_LENGTH: Final = 8192
 """Characters of a call's arguments that are read, more than are ever shown: secrets in them are masked later."""
 
-SUMMARY: Final = text("""
-SELECT clock_timestamp() AS now,
-    (
+_RUNNING: Final = """(
         SELECT count(*) FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id
         WHERE a.ended_at IS NULL
             AND r.cluster_id = :cluster_id AND r.namespace = :namespace AND r.agent = :agent
-    ) AS running,
+    )"""
+
+SUMMARY: Final = text(f"""
+SELECT clock_timestamp() AS now,
+    {_RUNNING} AS running,
     count(*) AS begun, count(*) FILTER (WHERE state <> 'begun') AS done,
     coalesce(sum(suppressed_by_journal), 0) AS suppressed_by_journal,
     coalesce(sum(suppressed_by_tracker), 0) AS suppressed_by_tracker,
@@ -119,24 +121,6 @@ CONFIRM_DEATH: Final = text(
 )
 """Records, once, that the process of an attempt is known to be dead."""
 
-CARRY_OUT_DECISION: Final = text("""
-WITH closed AS (
-    SELECT FROM triage.fences
-    WHERE app_name = :app_name AND user_id = :user_id AND session_id = :session_id AND epoch = :fence AND token IS NULL
-    FOR SHARE
-)
-UPDATE triage.tool_calls c
-SET cleared_by = CASE WHEN NOT :done THEN 'decision' END,
-    settled_by = CASE WHEN :done THEN 'decision' END,
-    state = CASE WHEN :done THEN 'settled' ELSE 'begun' END,
-    result = CASE WHEN :done THEN CAST(:result AS jsonb) END,
-    actions = CASE WHEN :done THEN CAST('{}' AS jsonb) END,
-    ended_at = CASE WHEN :done THEN clock_timestamp() END
-WHERE c.app_name = :app_name AND c.user_id = :user_id AND c.session_id = :session_id AND c.call_id = :call
-    AND c.state = 'begun' AND c.epoch = :epoch AND EXISTS (SELECT FROM closed)
-""")
-"""Settles a call in doubt, or lets it run again, while nobody may write to its session."""
-
 _RECOVERIES = """
 WITH recovered AS (
     UPDATE triage.attempts a SET recovery_counted = true
@@ -218,17 +202,13 @@ WHERE r.cluster_id = :cluster_id AND r.state = 'active'
 """)
 """The runs of this cluster that are not over, or those of one name, each with its newest attempt."""
 
-AGENT_FACTS: Final = text("""
+AGENT_FACTS: Final = text(f"""
 WITH newest AS (
     SELECT app_name, user_id, session_id FROM triage.runs
     WHERE cluster_id = :cluster_id AND namespace = :namespace AND agent = :agent
     ORDER BY created_at DESC LIMIT 20
 )
-SELECT (
-        SELECT count(*) FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id
-        WHERE a.ended_at IS NULL
-            AND r.cluster_id = :cluster_id AND r.namespace = :namespace AND r.agent = :agent
-    ) AS running,
+SELECT {_RUNNING} AS running,
     (
         SELECT root FROM triage.runs
         WHERE cluster_id = :cluster_id AND namespace = :namespace AND agent = :agent AND root IS NOT NULL

@@ -1,6 +1,5 @@
 """What the operator reads from and writes to the database."""
 
-import json
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from uuid import UUID
 from sqlalchemy import TextClause
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from triage_contract.database.deciding import carry_out
 from triage_contract.database.engine import open_engine, translated
 from triage_contract.database.fence import NewAttempt, OpenedAttempt, close_fence, open_attempt
 from triage_contract.database.judging import judge
@@ -258,15 +258,10 @@ class Store:
 
         Nothing happens unless the session's fence is closed at ``fence`` and the call is still as its attempt left it.
         """
-        await self._execute(
-            statements.CARRY_OUT_DECISION,
-            **session_params(run.session),
-            fence=fence,
-            call=call,
-            epoch=epoch,
-            done=result is not None,
-            result=None if result is None else json.dumps(storable(result)),
-        )
+        kept = None if result is None else storable(result)
+        with translated(self._url):
+            async with self._engine.begin() as connection:
+                await carry_out(connection, run.session, fence=fence, call=call, epoch=epoch, result=kept)
 
     async def request_handoff(self, serial: int, *, reason: str) -> None:
         """Ask an attempt to release its fence at its next boundary."""

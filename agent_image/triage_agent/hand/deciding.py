@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from triage_agent.exceptions import ConfigurationError, InDoubtError, RefusedError
 from triage_agent.replay.sanitising import storable
+from triage_contract.database.deciding import carry_out
 from triage_contract.database.judging import judge
-from triage_contract.database.rows import RunRow, session_params
+from triage_contract.database.rows import RunRow, read_fence
 from triage_contract.states import InDoubt, RunState
 from triage_contract.verdict import DoubtfulCall, Judgement, Remedy
 
@@ -20,19 +21,6 @@ HOW_TO_GO_ON: Final = (
     " with `--in-doubt fail` gives the run up"
 )
 
-_DECIDE: Final = text(
-    """
-    UPDATE triage.tool_calls
-    SET state = CASE WHEN :done THEN 'settled' ELSE 'begun' END,
-        settled_by = CASE WHEN :done THEN 'decision' END,
-        result = CASE WHEN :done THEN CAST(:result AS jsonb) END,
-        actions = CASE WHEN :done THEN CAST('{}' AS jsonb) END,
-        ended_at = CASE WHEN :done THEN clock_timestamp() END,
-        cleared_by = CASE WHEN NOT :done THEN 'decision' END
-    WHERE app_name = :app_name AND user_id = :user_id AND session_id = :session_id AND call_id = :key
-        AND state = 'begun'
-    """
-)
 _GIVE_UP: Final = text(
     "UPDATE triage.runs SET state = :state, reason = :reason, ended_at = clock_timestamp()"
     " WHERE id = :run_id AND state = 'active'"
@@ -75,16 +63,24 @@ async def decide(engine: AsyncEngine, run: RunRow, decisions: Decisions) -> Judg
         RefusedError: a result is about a call that is not in doubt.
     """
     async with engine.begin() as connection:
+        fence = await read_fence(connection, run.session)
+        epoch = 0 if fence is None else fence.epoch  # without a fence, nothing ever began
+
+        async def settle(doubt: DoubtfulCall, result: Mapping[str, Any] | None) -> None:
+            await carry_out(
+                connection, run.session, fence=epoch, call=doubt.key, epoch=doubt.epoch, result=result
+            )
+
         doubts = {doubt.id: doubt for doubt in (await judge(connection, run)).doubts}
         for call, result in decisions.done.items():
             if call not in doubts:
                 raise RefusedError(f"call {call!r} is not in doubt")
-            await _carry_out(connection, run, doubts.pop(call), result)
+            await settle(doubts.pop(call), storable(result))
         left = [doubt for doubt in doubts.values() if doubt.remedy is not Remedy.ASK]
         reason = f"{_named(left)} may have happened"
         if decisions.in_doubt is InDoubt.RETRY:
             for doubt in left:
-                await _carry_out(connection, run, doubt, None)
+                await settle(doubt, None)
         elif decisions.in_doubt is InDoubt.FAIL and left:
             await connection.execute(_GIVE_UP, {"run_id": run.id, "state": RunState.FAILED, "reason": reason})
     if left and decisions.in_doubt is InDoubt.FAIL:
@@ -93,15 +89,6 @@ async def decide(engine: AsyncEngine, run: RunRow, decisions: Decisions) -> Judg
         raise InDoubtError(f"invocation {run.invocation_id!r} is in doubt: {reason}; {HOW_TO_GO_ON}")
     async with engine.connect() as connection:
         return await judge(connection, run)
-
-
-async def _carry_out(
-    connection: AsyncConnection, run: RunRow, doubt: DoubtfulCall, result: Mapping[str, Any] | None
-) -> None:
-    """Settle a call with a result, or let it run again (None)."""
-    given = None if result is None else json.dumps(storable(result))
-    params = {**session_params(run.session), "key": doubt.key, "done": result is not None, "result": given}
-    await connection.execute(_DECIDE, params)
 
 
 def _named(doubts: list[DoubtfulCall]) -> str:
