@@ -12,6 +12,7 @@ from google.adk.code_executors.unsafe_local_code_executor import UnsafeLocalCode
 from google.adk.models.google_llm import Gemini
 from google.adk.tools.agent_tool import AgentTool
 from google.adk.tools.function_tool import FunctionTool
+from google.adk.tools.exit_loop_tool import exit_loop
 from google.adk.tools.google_search_tool import google_search
 from google.adk.workflow import START, BaseNode, JoinNode, Workflow
 
@@ -157,8 +158,8 @@ def test_function_that_is_a_node_cannot_be_promised_more_than_to_run_again() -> 
         inspected(Workflow(name="flow", edges=[(START, outline)]), outline=ToolKind.RECONCILE)
 
 
-def test_tools_that_no_model_calls_are_not_listed() -> None:
-    assert inspected(agent(tools=[google_search])).tools == {}
+def test_tools_that_do_nothing_by_themselves_are_not_listed() -> None:
+    assert inspected(agent(tools=[google_search, exit_loop])).tools == {}
 
 
 def test_of_two_tools_of_one_name_the_less_declared_is_listed() -> None:

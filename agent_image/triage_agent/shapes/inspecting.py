@@ -15,7 +15,7 @@ from google.adk.workflow import BaseNode, Workflow
 from triage_agent.exceptions import ShapeRefusedError
 from triage_agent.kinds import kind_of, kind_of_code
 from triage_agent.shapes.refusing import refusal, refusal_apart
-from triage_agent.trees import agents_apart, children_of, kind_of_node, tools_of, walk, walk_all
+from triage_agent.trees import agents_apart, children_of, is_control, kind_of_node, tools_of, walk, walk_all
 from triage_contract.states import ToolKind
 from triage_contract.verdict import Root
 
@@ -97,8 +97,8 @@ def _kinds(root: BaseNode, declared: Mapping[str, ToolKind]) -> dict[str, ToolKi
 
 
 def _is_called(tool: BaseTool) -> bool:
-    """Whether a model can call it: some of ADK's tools only add to the request, or are run by the model itself."""
-    return type(tool)._get_declaration is not BaseTool._get_declaration
+    """Whether its calls do something: some of ADK's tools only steer, or add to the request, or the model runs them."""
+    return not is_control(tool) and type(tool)._get_declaration is not BaseTool._get_declaration
 
 
 def _describe(node: BaseNode) -> dict[str, Any]:
