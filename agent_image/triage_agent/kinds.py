@@ -116,6 +116,11 @@ def outside_key(session_id: str, function_call_id: str) -> str:
     return f"{quote(session_id, safe='')}/{function_call_id}"
 
 
+def has_declared_key(tool: BaseTool) -> bool:
+    """Whether a tool declares a key for the effects of its calls."""
+    return _attribute(tool, EFFECT_KEY_ATTRIBUTE) is not None
+
+
 def declared_key(tool: BaseTool, args: Mapping[str, Any]) -> str | None:
     """Give the key that a tool declares for the effect of a call; None: it declares none.
 

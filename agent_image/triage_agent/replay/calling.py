@@ -14,12 +14,13 @@ from google.adk.events.event_actions import EventActions
 from google.adk.flows.llm_flows.tools._error_handler import run_on_tool_error_callbacks
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.tools.base_tool import BaseTool
+from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.tool_context import ToolContext
 from google.adk.workflow._tool_node import _ToolNode
 from typing_extensions import override
 
 from triage_agent.exceptions import AgentError, InDoubtError, ToolFailedError
-from triage_agent.kinds import declared_key, is_not_performed, journal_key, kind_of
+from triage_agent.kinds import declared_key, has_declared_key, is_not_performed, journal_key, kind_of
 from triage_agent.redacting import redacted
 from triage_agent.replay.dangling import answer_from_outside, call_event, call_key, is_behind_a_call
 from triage_agent.replay.gate import INSIDE_CALL, Gate
@@ -29,8 +30,8 @@ from triage_agent.replay.replies import call_id
 from triage_agent.replay.sanitising import storable
 from triage_agent.replay.trouble import Trouble, chain
 from triage_agent.trees import is_control
-from triage_contract.exceptions import DatabaseError
-from triage_contract.names import REPLAYED_METADATA
+from triage_contract.exceptions import DatabaseError, TriageError
+from triage_contract.names import EFFECT_KEY_PREFIX, REPLAYED_METADATA
 from triage_contract.states import CallState, InDoubt, ToolKind
 from triage_contract.verdict.doubts import RUN_AGAIN
 
@@ -38,6 +39,8 @@ from triage_contract.verdict.doubts import RUN_AGAIN
 @dataclass(slots=True, kw_only=True)
 class _Begun:
     """A call under way. ``raised``: what becomes its result is the tool's error; ``returned``: its tool has ended.
+
+    ``spared``: its error says that nothing happened.
 
     ``outer`` is the key of the call that it is inside of; empty: of none. ``leave`` lets others go on.
     """
@@ -48,6 +51,7 @@ class _Begun:
     outer: str
     leave: Callable[[], None]
     raised: bool = False
+    spared: bool = False
     returned: bool = False
 
 
@@ -91,7 +95,14 @@ class CallingPlugin(BasePlugin):
         leave_gate = await self._gate.enter_call()
         try:
             kind = kind_of(tool, self._declared)
-            key = _key_of(tool, tool_args, tool_context)
+            try:
+                key = _key_of(tool, tool_args, tool_context)
+            except TriageError:
+                raise
+            # Code of the tool's own, on arguments that a model made up; nothing has begun.
+            except Exception as error:  # noqa: BLE001
+                leave_gate()
+                return {"error": storable(f"{type(error).__name__}: {redacted(str(error))}")}
             leave = await self._enter(key, leave_gate)
             self._begun[id(tool_context)] = _Begun(
                 context=tool_context, key=key, kind=kind, outer=INSIDE_CALL.get(), leave=leave
@@ -136,7 +147,7 @@ class CallingPlugin(BasePlugin):
         try:
             await self._journal.end_call(
                 begun.key,
-                state=_state(actions, raised=begun.raised),
+                state=_state(begun),
                 result=storable(kept),
                 actions=storable(actions.model_dump(exclude_defaults=True)),
                 is_duplicate=kept.get("duplicate_request") is True,
@@ -160,6 +171,7 @@ class CallingPlugin(BasePlugin):
                 return answer
             description = storable(f"{type(error).__name__}: {redacted(str(error))}")
             if begun.kind is ToolKind.READ_ONLY or is_not_performed(error):
+                begun.spared = True
                 return {"error": description}
             self._trouble.note(
                 error if isinstance(error, DatabaseError) else await self._doubt(tool, begun, description)
@@ -282,13 +294,22 @@ def _key_of(tool: BaseTool, args: Mapping[str, Any], context: ToolContext) -> st
 
     Raises:
         ConfigurationError: the tool declares a key that is none.
+        Exception: the tool's own code has no key for such arguments.
     """
-    declared = declared_key(tool, args)
-    if declared is not None:
-        return journal_key(tool.name, declared)
+    if has_declared_key(tool) and not _is_answered_by_adk(tool, args, context):
+        return journal_key(tool.name, declared_key(tool, args) or "")
     name = context.function_call_id or ""
     event = call_event(context.session, context.invocation_id, name)
     return name if event is None else call_key(name, event)
+
+
+def _is_answered_by_adk(tool: BaseTool, args: Mapping[str, Any], context: ToolContext) -> bool:
+    """Whether ADK does not call a function with these arguments, but tells the model what is wrong with them."""
+    if not isinstance(tool, FunctionTool):
+        return False
+    converted, errors = tool._preprocess_args_with_validation(dict(args))
+    given = tool._prepare_invocation_args(converted, context)
+    return bool(errors) or any(name not in given for name in tool._get_mandatory_args())
 
 
 def _given(tool: BaseTool, context: ToolContext) -> Mapping[str, Any] | None:
@@ -298,9 +319,12 @@ def _given(tool: BaseTool, context: ToolContext) -> Mapping[str, Any] | None:
     return answer_from_outside(context.session, context.invocation_id, context.function_call_id or "")
 
 
-def _state(actions: EventActions, *, raised: bool) -> CallState:
-    if raised:
+def _state(begun: _Begun) -> CallState:
+    if begun.spared and begun.key.startswith(EFFECT_KEY_PREFIX):
+        return CallState.GATED  # The effect is still to be had: another call may ask for it.
+    if begun.raised:
         return CallState.RAISED
+    actions = begun.context.actions
     gated = actions.requested_tool_confirmations or actions.requested_auth_configs
     return CallState.GATED if gated else CallState.DONE
 

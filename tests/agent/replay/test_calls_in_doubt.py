@@ -258,6 +258,58 @@ async def test_a_key_of_an_effect_holds_beyond_its_invocation(stage: Stage) -> N
     ]
 
 
+@pytest.mark.parametrize("kind", [None, ToolKind.READ_ONLY])
+async def test_an_effect_that_did_not_happen_is_still_to_be_had(stage: Stage, kind: ToolKind | None) -> None:
+    ran: list[str] = []
+
+    @effect(key="welcome")
+    def welcome() -> str:
+        ran.append("welcome")
+        if len(ran) == 1:
+            raise NotPerformed("line busy") if kind is None else ValueError("no line")
+        return "told"
+
+    model = ScriptedLlm(script=by_turn(call("welcome"), call("welcome"), call("welcome"), say("Done.")))
+    stage.tools = {} if kind is None else {"welcome": kind}
+    assert (await stage.attempt(an_app(model, [welcome]))).outcome is Outcome.FINISHED
+    failed, *others = results(model.asked[-1])
+    assert "error" in failed
+    assert others == [{"result": "told"}] * 2
+    assert len(ran) == 2
+
+
+@pytest.mark.parametrize("wrong", [{}, {"number": "first"}], ids=["without an argument", "with a wrong one"])
+async def test_a_call_that_cannot_have_a_key_is_the_models_mistake_to_correct(
+    stage: Stage, wrong: dict[str, Any]
+) -> None:
+    ran: list[Any] = []
+
+    @effect(key=lambda args: str(int(args["number"])))
+    def order(number: Any) -> str:
+        ran.append(number)
+        return "sent"
+
+    model = ScriptedLlm(script=by_turn(call("order", **wrong), call("order", number=1), say("Done.")))
+    assert (await stage.attempt(an_app(model, [order]))).outcome is Outcome.FINISHED
+    failed, sent = results(model.asked[-1])
+    assert ("number" if wrong == {} else "ValueError") in failed["error"]
+    assert (sent, ran) == ({"result": "sent"}, [1])
+
+
+async def test_what_adk_finds_wrong_with_a_call_is_no_answer_to_others_of_its_key(stage: Stage) -> None:
+    ran: list[str] = []
+
+    @effect(key="welcome")
+    def welcome(customer: str) -> str:
+        ran.append(customer)
+        return "told"
+
+    model = ScriptedLlm(script=by_turn(call("welcome"), call("welcome", customer="a"), say("Done.")))
+    assert (await stage.attempt(an_app(model, [welcome]))).outcome is Outcome.FINISHED
+    assert results(model.asked[-1])[1] == {"result": "told"}
+    assert ran == ["a"]
+
+
 async def test_a_second_run_meets_the_doubt_that_the_first_left(stage: Stage) -> None:
     effects = Effects()
     effects.is_stuck = True
