@@ -11,8 +11,8 @@ from google.adk.code_executors.built_in_code_executor import BuiltInCodeExecutor
 from google.adk.code_executors.unsafe_local_code_executor import UnsafeLocalCodeExecutor
 from google.adk.models.google_llm import Gemini
 from google.adk.tools.agent_tool import AgentTool
-from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.exit_loop_tool import exit_loop
+from google.adk.tools.function_tool import FunctionTool
 from google.adk.tools.google_search_tool import google_search
 from google.adk.workflow import START, BaseNode, JoinNode, Workflow
 
