@@ -45,14 +45,14 @@ class Verdict(StrEnum):
 
 
 class CallState(StrEnum):
-    """State of a journaled tool call. Written by the agent."""
+    """State of a journaled tool call. Written by the agent; a person's ``SETTLED`` by the operator, or by hand."""
 
     BEGUN = "begun"
     DONE = "done"
     RAISED = "raised"
     """The tool raised, and the error was its result."""
     GATED = "gated"
-    """A confirmation or a credential was asked for; nothing ran."""
+    """Nothing ran: a confirmation or a credential was asked for, or a callback failed before the tool was reached."""
     SETTLED = "settled"
     """A call in doubt whose result came without running it: its outside world, or a person, knew."""
 

@@ -30,6 +30,13 @@ class Remedy(StrEnum):
     FAIL = "fail"
 
 
+_BY_POLICY: Final = {
+    InDoubt.PARK: Remedy.PARK,
+    InDoubt.RETRY: Remedy.RUN_AGAIN,
+    InDoubt.FAIL: Remedy.FAIL,
+}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoubtfulCall:
     """A call in doubt that does not simply run again, and what is to be done about it: never ``RUN_AGAIN``.
@@ -61,10 +68,3 @@ def remedy_for(row: CallFacts, in_doubt: InDoubt) -> Remedy | None:
             return _BY_POLICY[in_doubt]
         case _:
             return Remedy.PARK
-
-
-_BY_POLICY: Final = {
-    InDoubt.PARK: Remedy.PARK,
-    InDoubt.RETRY: Remedy.RUN_AGAIN,
-    InDoubt.FAIL: Remedy.FAIL,
-}

@@ -1,5 +1,5 @@
 -- Sessions in one round trip an event. TR005: another process wrote to the session since it was read. TR006: no session.
--- An attempt reads and writes its own session by these functions alone, so that its role needs no right to any table.
+-- An attempt reads and writes its own session by these functions, and any other of its namespace as ADK does.
 
 -- One function for each table: turning a whole row into JSON to find its session costs more than all else here.
 DROP TRIGGER triage_guard ON public.events;
