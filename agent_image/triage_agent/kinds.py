@@ -26,6 +26,7 @@ from triage_agent.exceptions import ConfigurationError
 from triage_agent.trees import function_of, has_own_code, walk_all
 from triage_contract.names import EFFECT_KEY_PREFIX
 from triage_contract.states import ToolKind
+from triage_contract.verdict.doubts import REPEATABLE
 
 KIND_ATTRIBUTE: Final = "triage_kind"
 """Attribute of a tool or its function, a value of ``ToolKind``. An agent's author writes it."""
@@ -238,7 +239,7 @@ def _is_container(tool: BaseTool, declared: Mapping[str, ToolKind]) -> bool:
     else:
         return False
     kinds = {kind_of_code(node, declared) for node in walk_all(inside)}
-    return kinds <= {None, ToolKind.READ_ONLY, ToolKind.IDEMPOTENT}
+    return kinds <= {None, *REPEATABLE}
 
 
 def _annotated_kind(tool: BaseTool) -> ToolKind:

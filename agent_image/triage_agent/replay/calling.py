@@ -33,7 +33,7 @@ from triage_agent.trees import is_control
 from triage_contract.exceptions import DatabaseError, TriageError
 from triage_contract.names import EFFECT_KEY_PREFIX, REPLAYED_METADATA
 from triage_contract.states import CallState, InDoubt, ToolKind
-from triage_contract.verdict.doubts import RUN_AGAIN
+from triage_contract.verdict.doubts import REPEATABLE
 
 
 @dataclass(slots=True, kw_only=True)
@@ -115,7 +115,7 @@ class CallingPlugin(BasePlugin):
                 kind=kind,
                 args=storable(tool_args),
                 function_call_id=tool_context.function_call_id or key,
-                may_repeat=kind in RUN_AGAIN
+                may_repeat=kind in REPEATABLE
                 or (kind is ToolKind.UNDECLARED and self._in_doubt is InDoubt.RETRY),
             )
         except (DatabaseError, AgentError) as error:

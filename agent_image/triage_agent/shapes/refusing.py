@@ -18,11 +18,10 @@ from triage_agent.kinds import EFFECT_KEY_ATTRIBUTE, attributed_kind, kind_of_co
 from triage_agent.trees import SHELLS, function_of, kind_of_node
 from triage_contract.states import ToolKind
 from triage_contract.verdict import RootKind
+from triage_contract.verdict.doubts import REPEATABLE
 
 SAVES_STATE: Final = "triage_saves_state"
 """Attribute, True, with which the author of a custom agent says that it stores its state and its end marker."""
-
-_RUNS_AGAIN: Final = (ToolKind.READ_ONLY, ToolKind.IDEMPOTENT)
 
 
 def refusal(node: BaseNode, parent: BaseNode | None, declared: Mapping[str, ToolKind]) -> str | None:
@@ -71,7 +70,7 @@ def _refusal_of_model(node: BaseNode) -> str | None:
     if executor is None or isinstance(executor, BuiltInCodeExecutor):
         return None
     name = type(executor).__name__
-    if attributed_kind(name, executor) in _RUNS_AGAIN:
+    if attributed_kind(name, executor) in REPEATABLE:
         return None
     return f"what the model writes for {name} runs outside the journal; let a tool run it"
 

@@ -16,6 +16,7 @@ import httpx
 from triage_agent.exceptions import UnansweredError, UnservedError
 from triage_agent.redacting import redacted
 from triage_agent.trackers.github_answers import message_of, patience_asked
+from triage_contract.texts import MASK
 
 PUBLIC_URL: Final = "https://api.github.com"
 
@@ -175,7 +176,7 @@ class GitHubApi:
     def _accepted(self, answer: httpx.Response) -> httpx.Response:
         if answer.is_success:
             return answer
-        message = message_of(answer).replace(self._settings.token, "***")
+        message = message_of(answer).replace(self._settings.token, MASK)
         raise UnservedError(redacted(f"GitHub refused with {answer.status_code}: {message}"))
 
 

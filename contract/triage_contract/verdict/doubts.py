@@ -17,7 +17,7 @@ from typing import Final
 from triage_contract.states import CallState, Doubt, InDoubt, ToolKind
 from triage_contract.verdict.facts import CallFacts
 
-RUN_AGAIN: Final = frozenset({ToolKind.READ_ONLY, ToolKind.IDEMPOTENT})
+REPEATABLE: Final = frozenset({ToolKind.READ_ONLY, ToolKind.IDEMPOTENT})
 """Kinds whose calls simply run again, under the same key."""
 
 
@@ -57,7 +57,7 @@ def remedy_for(row: CallFacts, in_doubt: InDoubt) -> Remedy | None:
         return None
     if row.state is None:
         return Remedy.PARK
-    if row.cleared or row.kind in RUN_AGAIN:
+    if row.cleared or row.kind in REPEATABLE:
         return Remedy.RUN_AGAIN
     match row.kind:
         case ToolKind.RECONCILE:
