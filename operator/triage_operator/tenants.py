@@ -76,9 +76,12 @@ async def add(
 ) -> Admission:
     """Make the role of a namespace, or bring the one that it has up to date.
 
-    ``rotate`` gives it a new password and ends its connections: whoever knew the old one may hold some.
-
-    ``role`` None: ``role_name``. ``connection_limit`` None: as it is, without one where the role is new.
+    Args:
+        url: the database, as an administrator reaches it.
+        namespace: the namespace's name.
+        role: name of the role; None: ``role_name``.
+        connection_limit: most connections at once; None: as it is, without one where the role is new.
+        rotate: give it a new password and end its connections: whoever knew the old one may hold some.
 
     Raises:
         TenantError: no namespace's name, a role's that is too long or taken, or the rights do not suffice.
