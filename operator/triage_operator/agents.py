@@ -45,15 +45,11 @@ class AgentKeeper:
         except KubeConflictError:
             self.note(key)
         except (KubeError, DatabaseError) as error:
-            _logger.warning(
-                "the status of an agent was not written",
-                extra={
-                    "action": "keep_agent",
-                    "namespace": key.namespace,
-                    "agent": key.name,
-                    "reason": str(error),
-                },
-            )
+            _logger.warning("the status of an agent was not written", extra=_about(key, reason=str(error)))
+            self._queue.wake_after(key, self._settings.retry_max_seconds)
+        # The boundary of the queue: whatever is wrong with one agent must not end the others.
+        except Exception:
+            _logger.exception("the status of an agent was not written", extra=_about(key))
             self._queue.wake_after(key, self._settings.retry_max_seconds)
 
     async def _write(self, key: AgentKey) -> None:
@@ -74,3 +70,7 @@ class AgentKeeper:
         facts = await self._store.agent_facts(key.namespace, key.name)
         status = build_agent_status(agent, running=facts.running, undeclared=facts.undeclared, now=now)
         return None if status == agent.status else status.to_json()
+
+
+def _about(key: AgentKey, **facts: str) -> dict[str, str]:
+    return {"action": "keep_agent", "namespace": key.namespace, "agent": key.name, **facts}

@@ -72,6 +72,10 @@ class Sweeper:
             except (KubeError, DatabaseError) as error:
                 _logger.warning("a sweep failed", extra={"action": "sweep", "reason": str(error)})
                 delay = min(self._settings.reconnect_seconds, self._settings.sweep_seconds)
+            # A row or an object that nobody thought of must not end the operator, and again after each start.
+            except Exception:
+                _logger.exception("a sweep failed", extra={"action": "sweep"})
+                delay = self._settings.sweep_seconds
             self._turned_at = time.monotonic()
             await asyncio.sleep(delay)
 

@@ -1,5 +1,6 @@
 """The sweep: which runs it wakes, of those that are and those that should be."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable
 
 import pytest
@@ -176,3 +177,22 @@ def _pod_of(run: Json) -> Json:
         },
         "spec": {"containers": [{"name": "agent", "image": "agent:1"}]},
     }
+
+
+async def test_a_row_that_cannot_be_read_ends_no_sweeper(
+    cluster: Cluster, store: Store, swept: Callable[..., Swept], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    this, asked = swept(), asyncio.Event()
+
+    async def unreadable() -> None:
+        asked.set()
+        raise ValueError("a value of a later release")
+
+    monkeypatch.setattr(store, "active_runs", unreadable)
+    working = asyncio.create_task(this.sweeper.work())
+    async with asyncio.timeout(10):
+        await asked.wait()
+    done, _ = await asyncio.wait((working,), timeout=0.1)
+    assert done == set()
+    working.cancel()
+    await asyncio.wait((working,))
