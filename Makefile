@@ -19,7 +19,7 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: .venv/.synced ## Take five runs to filed issues while their agents are killed, on a cluster of processes
+demo: .venv/.synced ## Take seven runs to filed issues while their agents are killed, on a cluster of processes
 	@$(RUN)/triage-local demo
 
 .PHONY: local

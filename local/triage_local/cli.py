@@ -68,7 +68,7 @@ def up(kubeconfig: Path | None, model: str | None) -> None:
 )
 @_model
 def demo(output: Path, model: str | None) -> None:
-    """Take five runs to filed issues while their agents are killed, and check what came of it.
+    """Take seven runs to filed issues while their agents are killed, and check what came of it.
 
     One is killed right after its issue was filed, one runs out of memory, one is drained off its node in the
     middle of a tool, one loses its pod while the operator is dead, one is left alone. Then a finished run is
