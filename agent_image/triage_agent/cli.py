@@ -58,9 +58,9 @@ def attempt() -> None:
     sys.excepthook = _log_unexpected
     threading.excepthook = lambda it: _log_unexpected(it.exc_type, it.exc_value, it.exc_traceback)
     _hush(logging.WARNING)  # below it they tell of each of their requests
-    from triage_agent.attempt.process import run_attempt
+    from triage_agent.attempt.process import leave, run_attempt
 
-    sys.exit(run_attempt(os.environ))
+    leave(run_attempt(os.environ))
 
 
 def _by_hand(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -118,7 +118,7 @@ async def stopped(pid: int) -> None:
 
 
 def _work(environment: Mapping[str, str], at: At | None, clock_offset_seconds: float) -> None:
-    from triage_agent.attempt.process import run_attempt
+    from triage_agent.attempt.process import leave, run_attempt
     from triage_agent.replay import clock
 
     os.environ.update(environment)
@@ -133,7 +133,7 @@ def _work(environment: Mapping[str, str], at: At | None, clock_offset_seconds: f
     defaults["wall"] = wrong
     if at is not None:
         _wrap(at)
-    raise SystemExit(run_attempt(os.environ))
+    leave(run_attempt(os.environ))
 
 
 def _wrap(at: At) -> None:

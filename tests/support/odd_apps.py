@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import threading
 import time
 from pathlib import Path
 from typing import Self
@@ -42,6 +43,20 @@ async def wait(tool_context: ToolContext) -> str:
     return "done"
 
 
+async def leave_thread(tool_context: ToolContext) -> str:
+    """Lose patience with a thread that works on."""
+    path = _note(tool_context)
+
+    def work() -> None:
+        while not path.exists():
+            time.sleep(0.01)
+        path.with_suffix(".done").touch()
+
+    threading.Thread(target=work).start()
+    await asyncio.wait_for(asyncio.to_thread(work), timeout=0.01)
+    return "done"
+
+
 def _app_of(*tools: object) -> App:
     names = [getattr(tool, "__name__", "") for tool in tools]
     model = ScriptedLlm(script=by_turn([call(name) for name in names], say("Done.")))
@@ -50,6 +65,7 @@ def _app_of(*tools: object) -> App:
 
 blocking = _app_of(block)
 waiting = _app_of(wait)
+leaving = _app_of(leave_thread)
 unsafe = App(name="odd", root_agent=BaseAgent(name="custom"))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from triage_agent.attempt.settings import AttemptSettings, termination_log
 from triage_agent.attempt.vitals import Vitals
@@ -31,6 +31,9 @@ logger = logging.getLogger(__name__)
 FENCED_PATIENCE_SECONDS: Final = 5.0
 """How long a fenced process may take to leave, for instance because a tool blocks its event loop."""
 
+ENDED_PATIENCE_SECONDS: Final = 5.0
+"""How long a process may take to leave after its outcome was recorded. Python waits for threads, without an end."""
+
 
 def run_attempt(environment: Mapping[str, str]) -> int:
     """Work on the attempt that the environment names, until its outcome or a hand-off; gives the exit code."""
@@ -42,21 +45,16 @@ def run_attempt(environment: Mapping[str, str]) -> int:
         _write(termination_log(environment), message)
         return ExitCode.BAD_CONFIGURATION
     ending = _Process(settings).run()
-    _write(settings.termination_log, TerminationMessage(outcome=ending.outcome, message=ending.message))
-    logger.info(
-        "attempt ended",
-        extra={
-            "action": "end",
-            "run": str(settings.run_id),
-            "epoch": settings.epoch,
-            "outcome": ending.outcome,
-            "exit_code": int(ending.exit_code),
-            "why": ending.message,
-        },
-    )
+    _tell(settings, ending)
     if ending.exit_code is ExitCode.FENCED:
-        _leave_at_once()
+        _leave_at_once(ExitCode.FENCED)
     return ending.exit_code
+
+
+def leave(code: int) -> NoReturn:
+    """End the process with an exit code, and what a tool may have left running with it, after a short while."""
+    _later(ENDED_PATIENCE_SECONDS, lambda: _leave_at_once(code))
+    sys.exit(code)
 
 
 class _Process:
@@ -67,6 +65,7 @@ class _Process:
         self._is_fenced = False
         self._vitals = Vitals(settings, on_handoff=self._hand_off, on_fenced=self._lose)
         self._ended = False
+        self._limit: threading.Timer | None = None
         self._tell: Callable[[], None] = lambda: None
 
     def run(self) -> "Ending":
@@ -85,6 +84,8 @@ class _Process:
             return Ending.of_error(error)
         finally:
             self._ended = True
+            if self._limit is not None:
+                self._limit.cancel()
             self._vitals.stop()
 
     async def _work(self, app: "Future[App]") -> "Ending":
@@ -110,7 +111,7 @@ class _Process:
         self._tell = tell
         look()
         serial = await asyncio.to_thread(self._vitals.serial)
-        return await work(
+        ending = await work(
             self._settings,
             serial=serial,
             load=app.result,
@@ -118,6 +119,8 @@ class _Process:
             interruptions=interruptions,
             on_event=self._log_event,
         )
+        self._limit = _later(ENDED_PATIENCE_SECONDS, lambda: self._leave_with(ending))
+        return ending
 
     def _log_event(self, event: "Event") -> None:
         facts = {
@@ -139,14 +142,39 @@ class _Process:
     def _lose(self) -> None:
         if not self._is_fenced:
             self._is_fenced = True
-            timer = threading.Timer(FENCED_PATIENCE_SECONDS, self._leave_unless_ended)
-            timer.daemon = True
-            timer.start()
+            _later(FENCED_PATIENCE_SECONDS, self._leave_unless_ended)
         self._tell()
 
     def _leave_unless_ended(self) -> None:
         if not self._ended:
-            _leave_at_once()
+            _leave_at_once(ExitCode.FENCED)
+
+    def _leave_with(self, ending: "Ending") -> None:
+        # Closing the loop waits for the threads of its executor.
+        _tell(self._settings, ending)
+        _leave_at_once(ending.exit_code)
+
+
+def _tell(settings: AttemptSettings, ending: "Ending") -> None:
+    _write(settings.termination_log, TerminationMessage(outcome=ending.outcome, message=ending.message))
+    logger.info(
+        "attempt ended",
+        extra={
+            "action": "end",
+            "run": str(settings.run_id),
+            "epoch": settings.epoch,
+            "outcome": ending.outcome,
+            "exit_code": int(ending.exit_code),
+            "why": ending.message,
+        },
+    )
+
+
+def _later(seconds: float, what: Callable[[], None]) -> threading.Timer:
+    timer = threading.Timer(seconds, what)
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 def _kept(load: "Callable[[], App]") -> "Future[App]":
@@ -159,11 +187,11 @@ def _kept(load: "Callable[[], App]") -> "Future[App]":
     return loaded
 
 
-def _leave_at_once() -> None:
+def _leave_at_once(code: int) -> None:
     """End the process without its threads: nothing that they still do may matter to anybody."""
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(ExitCode.FENCED)
+    os._exit(code)
 
 
 def _write(path: Path, message: TerminationMessage) -> None:

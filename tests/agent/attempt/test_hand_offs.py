@@ -142,6 +142,24 @@ async def test_a_tool_that_was_begun_is_let_finish(
     assert len(release.with_suffix(".ids").read_text().splitlines()) == 1
 
 
+async def test_what_a_tool_left_running_does_not_outlive_the_attempt(
+    database: Database, agent: Agent, tmp_path: Path
+) -> None:
+    release, told = tmp_path / "release", tmp_path / "told"
+    environment = {
+        AttemptEnv.APP: "support.odd_apps:leaving",
+        AttemptEnv.TERMINATION_LOG: str(told),
+        RELEASE: str(release),
+    }
+    attempt = await database.open(run := a_run())
+    assert await with_environment(agent, environment).work(run, attempt) == ExitCode.IN_DOUBT
+    release.touch()
+    message = TerminationMessage.from_json(told.read_text())
+    assert message is not None
+    assert message.outcome == "in_doubt"
+    assert not release.with_suffix(".done").exists()
+
+
 async def test_asked_to_end_before_it_claims_it_begins_nothing(
     database: Database, agent: Agent, model: ScriptedModel
 ) -> None:
