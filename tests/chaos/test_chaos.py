@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 from chaos.faults import Harm, Step
-from chaos.planning import boundaries, plan
+from chaos.planning import kills, plan
 from chaos.running import Extent, run_trials
 from chaos.shapes import SHAPES
 from chaos.trials import Outcome, Trial, hold_against
@@ -30,13 +30,13 @@ def test_every_accepted_shape_is_killed() -> None:
     assert [*SHAPES] == [shape.title for shape in ACCEPTED]
 
 
-def test_there_is_a_kill_before_and_after_each_execution_of_each_step() -> None:
-    faults = boundaries({Step.BEGIN: 2}, Harm.KILL)
-    assert [(fault.when, fault.nth) for fault in faults] == [
-        ("before", 1),
-        ("after", 1),
-        ("before", 2),
-        ("after", 2),
+def test_there_is_a_kill_around_each_effect_and_after_each_write() -> None:
+    faults = kills({Step.BEGIN: 2, Step.EFFECT: 1})
+    assert [(fault.when, fault.step, fault.nth) for fault in faults] == [
+        ("after", Step.BEGIN, 1),
+        ("after", Step.BEGIN, 2),
+        ("before", Step.EFFECT, 1),
+        ("after", Step.EFFECT, 1),
     ]
     trials = [*plan("LoopAgent", {Step.BEGIN: 2}, chance=random.Random(1), sample=1.0)]
     assert {str(fault.harm) for trial in trials for fault in trial.faults} == {str(harm) for harm in Harm}
