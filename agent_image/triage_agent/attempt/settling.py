@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -80,18 +80,25 @@ async def _ask(reconcile: Reconcile, row: BegunRow, key: str) -> Answer:
         if inspect.iscoroutinefunction(reconcile):
             outside: Outside = await reconcile(row.args, key, row.begun_at)
         else:
-            given = await asyncio.to_thread(reconcile, row.args, key, row.begun_at)
+            given = await asyncio.to_thread(_call, reconcile, row, key)
             outside = await given if inspect.isawaitable(given) else given
+        result = storable(dict(outside)) if isinstance(outside, Mapping) else None
     # Code of the user's own: whatever it raises, it has not told.
     except Exception as error:  # noqa: BLE001
         message = storable(redacted(f"asking its outside world raised {type(error).__name__}: {error}"))
         return Answer(settled=Settled.UNKNOWN, message=message)
-    if isinstance(outside, Mapping):
-        return Answer(
-            settled=Settled.HAPPENED, message=_SAID[Settled.HAPPENED], result=storable(dict(outside))
-        )
+    if result is not None:
+        return Answer(settled=Settled.HAPPENED, message=_SAID[Settled.HAPPENED], result=result)
     settled = Settled.NOT_HAPPENED if outside is False else Settled.UNKNOWN
     return Answer(settled=settled, message=_SAID[settled])
+
+
+def _call(reconcile: Reconcile, row: BegunRow, key: str) -> Outside | Awaitable[Outside]:
+    try:
+        return reconcile(row.args, key, row.begun_at)
+    except StopIteration as error:
+        # No future takes this one: it would be waited for without an end.
+        raise RuntimeError("function raised StopIteration") from error
 
 
 def _outside_key(tool: BaseTool, session_id: str, doubt: DoubtfulCall, row: BegunRow) -> str:

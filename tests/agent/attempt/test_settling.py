@@ -54,6 +54,16 @@ class World:
         return order if self.key is None else effect(key=self.key)(order)
 
 
+class Unreadable(dict[str, Any]):
+    """A result that can be read only while something is open."""
+
+    def keys(self) -> Any:
+        raise RuntimeError("closed")
+
+    def __iter__(self) -> Any:
+        raise RuntimeError("closed")
+
+
 @pytest.fixture
 def stage(stage: Stage) -> Stage:
     stage.in_doubt = InDoubt.PARK
@@ -115,8 +125,13 @@ async def test_what_did_not_happen_runs_again_once_its_process_is_known_to_be_de
             OSError("postgresql://me:secret@host/db said no"),
             "asking its outside world raised OSError: postgresql://***@host/db said no",
         ),
+        (
+            StopIteration("no more"),
+            "asking its outside world raised RuntimeError: function raised StopIteration",
+        ),
+        (Unreadable(), "asking its outside world raised RuntimeError: closed"),
     ],
-    ids=["nothing", "no result", "nonsense", "error"],
+    ids=["nothing", "no result", "nonsense", "error", "error of next()", "unreadable result"],
 )
 async def test_what_nobody_knows_stays_in_doubt(stage: Stage, says: Any, message: str) -> None:
     world = World(says)
