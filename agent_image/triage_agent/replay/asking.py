@@ -19,7 +19,7 @@ from typing_extensions import override
 from triage_agent.replay.gate import INSIDE_CALL, Gate
 from triage_agent.replay.journal import Journal
 from triage_agent.replay.orders import disobeyed_calls, is_last_word, last_of
-from triage_agent.replay.replies import Question, ReplyBook, Slot, call_id, contents_digest
+from triage_agent.replay.replies import Digester, Question, ReplyBook, Slot, call_id
 from triage_agent.replay.sanitising import sanitise_part, storable
 from triage_agent.replay.trouble import Trouble
 from triage_contract.exceptions import DatabaseError
@@ -48,6 +48,7 @@ class AskingPlugin(BasePlugin):
         super().__init__(name="triage_asking")
         self._journal = journal
         self._replies = replies
+        self._digester = Digester()
         self._gate = gate
         self._trouble = trouble
         self._asked: dict[int, _Asked] = {}
@@ -67,7 +68,7 @@ class AskingPlugin(BasePlugin):
             branch=callback_context.branch or "",
             node_path=callback_context.node_path,
             within=INSIDE_CALL.get(),
-            contents_digest=contents_digest(llm_request.contents),
+            contents_digest=self._digester.digest(llm_request.contents),
         )
         if (again := self._disobeyed(callback_context, question)) is not None:
             end()

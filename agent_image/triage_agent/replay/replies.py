@@ -88,9 +88,17 @@ class ReplyBook:
         return Slot(key=f"{digest}-{ordinal}", reply=replies.get(ordinal))
 
 
-def contents_digest(contents: Iterable[types.Content]) -> str:
-    """Digest what a request says to the model, call ids left out: they differ from one asking to the next."""
-    return _digest([_essence(content.model_dump(mode="json", exclude_none=True)) for content in contents])
+class Digester:
+    """Digests the requests of a run. What the last one said as well is not taken apart again: most of a request is."""
+
+    def __init__(self) -> None:
+        self._last: dict[str, str] = {}
+
+    def digest(self, contents: Iterable[types.Content]) -> str:
+        """Digest what a request says to the model, call ids left out: they differ from one asking to the next."""
+        said = [_whole_json(content) for content in contents]
+        last = self._last = {each: self._last.get(each) or _essential_json(each) for each in said}
+        return _digest_json(f"[{', '.join(last[each] for each in said)}]")
 
 
 def call_id(key: str, place: int, *, brought: bool) -> str:
@@ -114,7 +122,22 @@ def _parts_of(key: str) -> tuple[str, int]:
 
 
 def _digest(values: list[Any]) -> str:
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()[:32]
+    return _digest_json(json.dumps(values, sort_keys=True))
+
+
+def _digest_json(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def _whole_json(content: types.Content) -> str:
+    try:
+        return content.model_dump_json(exclude_none=True)
+    except ValueError:  # half a character, for which UTF-8 has no bytes
+        return json.dumps(content.model_dump(mode="json", exclude_none=True))
+
+
+def _essential_json(text: str) -> str:
+    return json.dumps(_essence(json.loads(text)), sort_keys=True)
 
 
 def _essence(value: Any) -> Any:

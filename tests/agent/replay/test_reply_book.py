@@ -5,11 +5,11 @@ from google.genai import types
 
 from triage_agent.replay.journal import StoredReply
 from triage_agent.replay.replies import (
+    Digester,
     Question,
     ReplyBook,
     Slot,
     call_id,
-    contents_digest,
     is_our_call_id,
 )
 
@@ -90,6 +90,10 @@ def test_a_second_round_of_a_node_is_another_question() -> None:
     assert ReplyBook("inv", kept([first]), ()).ask(question(node_path="flow@1/node@2")).reply is None
 
 
+def contents_digest(contents: list[types.Content]) -> str:
+    return Digester().digest(contents)
+
+
 def with_call(name: str | None, text: str = "hi") -> list[types.Content]:
     call = types.FunctionCall(id=name, name="read_page", args={"id": "kept"})
     result = types.FunctionResponse(id=name, name="read_page", response={"id": text})
@@ -113,6 +117,16 @@ def test_numbers_that_postgres_writes_otherwise_are_the_same(told: float, stored
         return [types.Content(role="user", parts=[types.Part(function_response=response)])]
 
     assert contents_digest(result(told)) == contents_digest(result(stored))
+
+
+def test_a_request_is_digested_alike_whatever_was_digested_before() -> None:
+    digester, contents = Digester(), [*with_call("a"), *with_call("b", "ho"), *with_call("c", "\ud800")]
+    for length in (1, 3, 6, 2, 6):
+        assert digester.digest(contents[:length]) == contents_digest(contents[:length])
+
+
+def test_replies_that_an_older_release_kept_are_found() -> None:
+    assert contents_digest(with_call("a")) == "a29ec55d3927f4ff56f47accd471b963"
 
 
 def test_a_call_id_is_that_of_its_reply_and_place() -> None:
