@@ -14,6 +14,7 @@ from google.adk.models.llm_response import LlmResponse
 from google.adk.plugins.base_plugin import BasePlugin
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.database_session_service import DatabaseSessionService
+from google.adk.sessions.session import Session
 from google.genai import types
 
 from triage_agent.attempt.record import AttemptRecord
@@ -71,9 +72,12 @@ class Attempt:
     record: AttemptRecord
     service: AttemptSessionService
 
-    async def work(self) -> None:
-        """Run it to its end, as a pod does behind its claim."""
-        session = await open_session(self.service, self.run.session)
+    async def begin(self) -> Session:
+        """Connect, and create its session."""
+        return await open_session(self.service, self.run.session)
+
+    async def work(self, session: Session) -> None:
+        """Run it to its end, as a pod does that has its session."""
         assert self.run.message is not None
         plugins = replaying_plugins(
             journal=self.record,
@@ -83,6 +87,7 @@ class Attempt:
             trouble=Trouble(),
         )
         await append_input(self.service, session, self.run.invocation_id, self.run.message)
+        self.service.hand_over(session)
         async for _ in run_events(
             build_app(), self.service, self.run.session, self.run.invocation_id, plugins
         ):

@@ -49,7 +49,7 @@ async def _work(side: str, dsn: str) -> int:
     if side == "ours":
         for _ in range(RUNS):
             async with open_our_attempt(DatabaseUrl.parse(dsn)) as attempt:
-                await attempt.work()
+                await attempt.work(await attempt.begin())
                 count()
         return most + 1  # the direct connection of the heartbeat, which an attempt's process has beside these
     from google.adk.runners import Runner

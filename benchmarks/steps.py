@@ -59,8 +59,9 @@ async def _our_run(attempt: Attempt, times: _Times) -> None:
     times.watch(attempt.service, "append_event")
     for name in ("begin_call", "end_call", "store_reply"):
         times.watch(attempt.record, name)
+    session = await attempt.begin()
     with times.measure(times.runs):
-        await attempt.work()
+        await attempt.work(session)
 
 
 async def measure_steps(bare_dsn: str, dbos_dsn: str, our_url: DatabaseUrl, *, rounds: int) -> list[Measured]:
