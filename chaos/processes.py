@@ -46,11 +46,11 @@ class Working:
     async def ended(self) -> int:
         """Wait for its end, and give its exit code, negative for a signal."""
         await asyncio.to_thread(self.process.join, PATIENCE_SECONDS)
+        self.bell.close()
         if self.process.exitcode is None:
             self.kill()
             await asyncio.to_thread(self.process.join)
             raise TimeoutError(f"an attempt took more than {PATIENCE_SECONDS:g} s")
-        self.bell.close()
         return self.process.exitcode
 
     def wake(self) -> None:

@@ -264,4 +264,4 @@ async def carry_out(trial: Trial, *, engine: AsyncEngine, url: DatabaseUrl, fold
     finally:
         for zombie in play.zombies.values():
             zombie.kill()
-            await asyncio.to_thread(zombie.process.join)
+            await zombie.ended()
