@@ -106,8 +106,10 @@ async def open_bare_service(dsn: str) -> AsyncIterator[BaseSessionService]:
 
 
 @asynccontextmanager
-async def open_our_attempt(url: DatabaseUrl) -> AsyncIterator[Attempt]:
-    """Open an attempt at a new run, as an operator does."""
+async def open_our_attempt(
+    url: DatabaseUrl, connection: PreparedConnection | None = None
+) -> AsyncIterator[Attempt]:
+    """Open an attempt at a new run, as an operator does. ``connection`` None: it gets one of its own."""
     run = _new_run()
     operator = open_engine(url, application="bench")
     opened = await open_attempt(
@@ -116,13 +118,13 @@ async def open_our_attempt(url: DatabaseUrl) -> AsyncIterator[Attempt]:
     await operator.dispose()
     application = f"triage-agent/{opened.serial}"
     engine = open_engine(url, application=application, token=opened.token)
-    connection = PreparedConnection(url, application=application)
-    record = AttemptRecord(connection, serial=opened.serial, token=opened.token)
+    own = PreparedConnection(url, application=application)
+    record = AttemptRecord(connection or own, serial=opened.serial, token=opened.token)
     service = AttemptSessionService(engine, url, record=record, own=run.session)
     try:
         yield Attempt(run=run, record=record, service=service)
     finally:
-        await connection.close()
+        await own.close()
         await engine.dispose()
 
 

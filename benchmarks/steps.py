@@ -1,11 +1,11 @@
 """What a step of one model and one tool call takes: bare ADK in memory and on Postgres, with the DBOS plugin, and ours.
 
-All sides run the same agent with the same scripted replies, in turn, in one process: A B C D A B C D ….
+All sides run the same agent with the same scripted replies, in turn, in one process: A B C A B C …, then D.
 """
 
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +17,7 @@ from google.genai import types
 from benchmarks.agents import STEPS, Attempt, build_app, open_bare_service, open_our_attempt
 from benchmarks.durable import open_dbos
 from benchmarks.figures import Measured
+from triage_contract.database.prepared import PreparedConnection
 from triage_contract.database.url import DatabaseUrl
 
 GO = types.Content(role="user", parts=[types.Part(text="Go.")])
@@ -34,6 +35,12 @@ class _Times:
         began = time.perf_counter()
         yield
         into.append(time.perf_counter() - began)
+
+    def clear(self) -> None:
+        """Forget what was measured."""
+        self.runs.clear()
+        for writes in self.writes.values():
+            writes.clear()
 
     def watch(self, owner: object, name: str) -> None:
         """Measure a method of an object."""
@@ -67,25 +74,28 @@ async def _our_run(attempt: Attempt, times: _Times) -> None:
 async def measure_steps(bare_dsn: str, dbos_dsn: str, our_url: DatabaseUrl, *, rounds: int) -> list[Measured]:
     """Run all sides in turn ``rounds`` times, after a first round of each that does not count.
 
-    ``bare_dsn`` and ``dbos_dsn`` are empty databases, ``our_url`` a migrated one, on the same server.
+    DBOS comes after the others, whom its threads would hold up. ``bare_dsn`` and ``dbos_dsn`` are empty databases,
+    ``our_url`` a migrated one, on the same server. Each side has its connection before it is measured.
     """
     memory, bare, dbos, ours = _Times(), _Times(), _Times(), _Times()
-    async with AsyncExitStack() as stack:
-        service = await stack.enter_async_context(open_bare_service(bare_dsn))
-        run_durably = await stack.enter_async_context(open_dbos(dbos_dsn, service))
+    async with open_bare_service(bare_dsn) as service:
+        connection = PreparedConnection(our_url, application="bench")
         bare.watch(service, "append_event")
         for number in range(rounds + 1):
             await _bare_run(InMemorySessionService(), memory)
             await _bare_run(service, bare)
-            with dbos.measure(dbos.runs):
-                await run_durably()
-            async with open_our_attempt(our_url) as attempt:
+            async with open_our_attempt(our_url, connection) as attempt:
                 await _our_run(attempt, ours)
             if number == 0:
-                for times in (memory, bare, dbos, ours):
-                    times.runs.clear()
-                    for writes in times.writes.values():
-                        writes.clear()
+                for times in (memory, bare, ours):
+                    times.clear()
+        await connection.close()
+    async with open_bare_service(bare_dsn) as service, open_dbos(dbos_dsn, service) as run_durably:
+        for number in range(rounds + 1):
+            with dbos.measure(dbos.runs):
+                await run_durably()
+            if number == 0:
+                dbos.clear()
     return [
         Measured(name="a step: bare ADK in memory", seconds=_per_step(memory.runs)),
         Measured(name="a step: bare ADK on Postgres", seconds=_per_step(bare.runs)),
