@@ -13,7 +13,7 @@ from rich.progress import Progress
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from chaos.planning import plan
-from chaos.trials import Outcome, Trial, carry_out, hold_against
+from chaos.trials import NOTHING, Outcome, Trial, carry_out, hold_against
 from triage_contract.database.engine import open_engine
 from triage_contract.database.migrating import migrate
 from triage_contract.database.url import DatabaseUrl
@@ -35,7 +35,11 @@ class Site:
     async def carry_out(self, trial: Trial, undisturbed: Outcome | None = None) -> Outcome:
         """Carry a trial out when there is a place, and hold it against the undisturbed run."""
         async with self.places:
-            outcome = await carry_out(trial, engine=self.engine, url=self.url, folder=self.folder)
+            try:
+                outcome = await carry_out(trial, engine=self.engine, url=self.url, folder=self.folder)
+            except TimeoutError as error:
+                trial.problems.append(str(error))
+                return undisturbed or NOTHING
         if undisturbed is not None:
             hold_against(trial, outcome, undisturbed)
         return outcome

@@ -37,7 +37,7 @@ class Shape:
     """A tree, built anew by ``build``.
 
     ``asked_at_once`` models may be asked at the same time: so many replies are lost with a process. ``is_chatty``: what
-    it says while it waits is left out by a process that dies meanwhile.
+    it says beside its end depends on when a process dies: while it waits, or in a branch that is cancelled.
     """
 
     build: Callable[[], BaseNode]
@@ -101,10 +101,11 @@ SHAPES: Final[Mapping[str, Shape]] = {
             name="fan",
             sub_agents=[
                 agent("left", call("pay", whom="a"), call("exit_loop"), tools=[pay, exit_loop]),
-                agent("right", call("index"), tools=[index]),
+                agent("right", call("index"), say("right is done."), tools=[index]),
             ],
         ),
         asked_at_once=2,
+        is_chatty=True,
     ),
     "LoopAgent": Shape(build=lambda: LoopAgent(name="loop", max_iterations=2, sub_agents=[worker("round")])),
     "LoopAgent that ends by `exit_loop`": Shape(

@@ -45,7 +45,7 @@ async def post(text: str, tool_context: ToolContext) -> dict[str, str]:
 @read_only
 async def index() -> dict[str, str]:
     """Take longer than anything else here."""
-    await asyncio.sleep(60)
+    await asyncio.sleep(2)
     return {"text": "Everything."}
 
 

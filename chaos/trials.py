@@ -62,6 +62,9 @@ class Outcome:
     steps: Mapping[str, int]
 
 
+NOTHING: Final = Outcome(effects=Counter(), answers=Counter(), asked=0, steps={})
+
+
 @dataclass(slots=True, kw_only=True)
 class Trial:
     """A run of a shape, and the faults that its first attempts meet, one each.
@@ -247,8 +250,7 @@ def hold_against(trial: Trial, outcome: Outcome, undisturbed: Outcome) -> None:
         trial.problems.append(f"effects that happened again: {', '.join(sorted(twice))}")
     if missing:
         trial.problems.append(f"effects that are missing: {', '.join(sorted(missing))}")
-    left_out = undisturbed.answers - outcome.answers
-    if outcome.answers - undisturbed.answers or (left_out and not SHAPES[trial.shape].is_chatty):
+    if outcome.answers != undisturbed.answers and not SHAPES[trial.shape].is_chatty:
         trial.problems.append(f"answers: {sorted(outcome.answers.elements())}")
     # A reply that was on its way when the process died was never seen by anybody.
     losses = len(trial.faults) + (trial.cold_kill_at is not None)
