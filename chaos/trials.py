@@ -1,6 +1,5 @@
 """One trial: a run whose processes are harmed, taken up again as an operator does, and judged by the ledger."""
 
-import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
