@@ -15,14 +15,12 @@ from triage_contract.verdict import CallFacts
 _CLAIM: Final = "SELECT * FROM triage.claim($1, $2)"
 _RECORD_ROOT: Final = "SELECT triage.record_root($1, $2, $3::jsonb)"
 _BEGIN_CALL: Final = "SELECT * FROM triage.begin_call($1, $2, $3, $4, $5, $6::jsonb, $7, $8)"
-# Nobody waits for the disk before the next statement: its commit takes along what came before it in the log.
-_POSTED: Final = "SELECT set_config('synchronous_commit', 'off', true), "
-_END_CALL: Final = f"{_POSTED}triage.end_call($1, $2, $3, $4, $5::jsonb, $6::jsonb, $7)"
+_END_CALL: Final = "SELECT triage.end_call($1, $2, $3, $4, $5::jsonb, $6::jsonb, $7)"
 _DOUBT_CALL: Final = "SELECT triage.doubt_call($1, $2, $3, $4)"
 _BEGUN_CALL: Final = "SELECT * FROM triage.begun_call($1, $2, $3)"
 _SETTLE_CALL: Final = "SELECT triage.settle_call($1, $2, $3, $4, $5::jsonb, $6, $7) AS may_run"
 _NOTE_REPAIR: Final = "SELECT triage.note_repair($1, $2, $3, $4)"
-_STORE_REPLY: Final = f"{_POSTED}triage.store_reply($1, $2, $3, $4::jsonb, $5, $6)"
+_STORE_REPLY: Final = "SELECT triage.store_reply($1, $2, $3, $4::jsonb, $5, $6)"
 _REPLIES: Final = "SELECT * FROM triage.replies_of($1, $2)"
 _CALLS: Final = "SELECT * FROM triage.calls_of($1, $2)"
 _OPEN_SESSION: Final = "SELECT * FROM triage.open_session($1, $2, $3)"
@@ -69,8 +67,8 @@ class AttemptRecord:
     database does not answer, and nothing of it is written then.
 
     What is journaled after the fact, a reply of a model or the end of a call, is on its way to the database when its
-    method returns, and there before the next statement: whatever happens to the process then, it arrives. A server that
-    crashes loses it only with all that came after. An error that it meets is raised by the next method.
+    method returns, and there before the next statement: whatever happens to the process then, it arrives. An error that
+    it meets is raised by the next method.
     """
 
     def __init__(self, connection: PreparedConnection, *, serial: int, token: str) -> None:
