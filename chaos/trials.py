@@ -253,6 +253,8 @@ def hold_against(trial: Trial, outcome: Outcome, undisturbed: Outcome) -> None:
         trial.problems.append(f"answers: {sorted(outcome.answers.elements())}")
     # A reply that was on its way when the process died was never seen by anybody.
     losses = len(trial.faults) + (trial.cold_kill_at is not None)
+    # One that is overtaken or cut off may ask once more before it hears of it.
+    losses += sum(fault.harm in (Harm.RACE, Harm.CUT, Harm.STOP) for fault in trial.faults)
     if outcome.asked > undisturbed.asked + losses * SHAPES[trial.shape].asked_at_once:
         trial.problems.append(f"models were asked {outcome.asked} times, not {undisturbed.asked}")
 
