@@ -11,7 +11,7 @@ from google.adk.runners import Runner
 from google.adk.sessions.base_session_service import BaseSessionService
 from google.genai import types
 
-from benchmarks.agents import build_app
+from benchmarks.apps import build_app
 
 
 @asynccontextmanager

@@ -7,7 +7,8 @@ from typing import Final
 from google.adk.sessions.base_session_service import BaseSessionService
 from sqlalchemy import text
 
-from benchmarks.agents import Attempt, open_bare_service, open_our_attempt
+from benchmarks.apps import open_bare_service
+from benchmarks.attempts import Attempt, open_our_attempt
 from benchmarks.figures import Measured
 from triage_contract.database.prepared import PreparedConnection
 from triage_contract.database.rows import SessionKey, session_params

@@ -14,7 +14,8 @@ from google.adk.sessions.base_session_service import BaseSessionService
 from google.adk.sessions.in_memory_session_service import InMemorySessionService
 from google.genai import types
 
-from benchmarks.agents import STEPS, Attempt, build_app, open_bare_service, open_our_attempt
+from benchmarks.apps import STEPS, build_app, open_bare_service
+from benchmarks.attempts import Attempt, open_our_attempt
 from benchmarks.durable import open_dbos
 from benchmarks.figures import Measured
 from triage_contract.database.prepared import PreparedConnection

@@ -1,22 +1,13 @@
-"""The agent that the benchmarks run, and an attempt of ours at it."""
+"""An attempt of ours at the agent that the benchmarks run."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 from uuid import uuid4
 
-from google.adk.agents.llm_agent import LlmAgent
-from google.adk.apps.app import App, ResumabilityConfig
-from google.adk.models.base_llm import BaseLlm
-from google.adk.models.llm_request import LlmRequest
-from google.adk.models.llm_response import LlmResponse
-from google.adk.plugins.base_plugin import BasePlugin
-from google.adk.sessions.base_session_service import BaseSessionService
-from google.adk.sessions.database_session_service import DatabaseSessionService
 from google.adk.sessions.session import Session
-from google.genai import types
 
+from benchmarks.apps import build_app
 from triage_agent.attempt.record import AttemptRecord
 from triage_agent.attempt.running import append_input, open_session, run_events
 from triage_agent.attempt.sessions import AttemptSessionService
@@ -30,38 +21,6 @@ from triage_contract.database.prepared import PreparedConnection
 from triage_contract.database.rows import RunRow, SessionKey
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.states import RunState
-
-STEPS = 20
-"""Model and tool calls of one run. Each step appends two events."""
-
-
-class _Script(BaseLlm):
-    """Calls the tool a number of times, then says that it is done."""
-
-    model: str = "scripted"
-
-    async def generate_content_async(
-        self, llm_request: LlmRequest, stream: bool = False
-    ) -> AsyncGenerator[LlmResponse, None]:
-        done = sum(1 for content in llm_request.contents for p in content.parts or [] if p.function_response)
-        part = (
-            types.Part(text="Done.")
-            if done >= STEPS
-            else types.Part(function_call=types.FunctionCall(name="look", args={"place": done}))
-        )
-        yield LlmResponse(content=types.Content(role="model", parts=[part]))
-
-
-async def look(place: int) -> dict[str, Any]:
-    """Look at a place."""
-    return {"seen": place}
-
-
-def build_app(*plugins: BasePlugin, tool: Any = look) -> App:
-    """Build the app anew."""
-    agent = LlmAgent(name="bench", model=_Script(), instruction="Look around.", tools=[tool])
-    resumable = ResumabilityConfig(is_resumable=True)
-    return App(name="bench", root_agent=agent, resumability_config=resumable, plugins=list(plugins))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,17 +51,6 @@ class Attempt:
             build_app(), self.service, self.run.session, self.run.invocation_id, plugins
         ):
             pass
-
-
-@asynccontextmanager
-async def open_bare_service(dsn: str) -> AsyncIterator[BaseSessionService]:
-    """Give ADK's own session service, as its documentation opens it."""
-    service = DatabaseSessionService(dsn.replace("postgresql://", "postgresql+asyncpg://"))
-    try:
-        await service.prepare_tables()
-        yield service
-    finally:
-        await service.close()
 
 
 @asynccontextmanager
