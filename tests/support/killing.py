@@ -107,6 +107,19 @@ async def ended(process: ForkServerProcess) -> int:
     return process.exitcode
 
 
+async def assert_done_once(database: Database, run: RunRow) -> None:
+    """One issue, one answer, one end marker."""
+    assert await database.values("SELECT count(*) FROM triage.issues") == [(1,)]
+    answers = await database.values(
+        "SELECT count(*) FILTER (WHERE event_data #>> '{content,parts,0,text}' LIKE 'Filed as issue%'),"
+        " count(*) FILTER (WHERE event_data #> '{actions,end_of_agent}' = 'true') FROM events"
+        " WHERE invocation_id = :id AND event_data ->> 'author' <> 'user'",
+        id=run.invocation_id,
+    )
+    assert answers[0][0] == 1
+    assert answers[0][1] in (0, 1)  # killed before its marker a run is finished all the same
+
+
 async def stopped(pid: int) -> None:
     """Wait until a process has been stopped by a signal. It is the fork server's child: only /proc tells."""
     async with asyncio.timeout(30):

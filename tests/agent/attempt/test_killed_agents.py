@@ -9,9 +9,8 @@ from itertools import product
 import pytest
 
 from support.databases import Database, a_run
-from support.killing import Agent, At, ended, stopped
+from support.killing import Agent, At, assert_done_once, ended
 from triage_agent.docs_triage.samples import report
-from triage_contract.database.rows import RunRow
 from triage_contract.states import ExitCode
 from triage_local.model.faults import Fault
 from triage_local.model.server import ScriptedModel
@@ -28,19 +27,6 @@ PLACES = [
     ),
     At(when="after", step="effect", nth=1),
 ]
-
-
-async def assert_done_once(database: Database, run: RunRow) -> None:
-    """One issue, one answer, one end marker."""
-    assert await database.values("SELECT count(*) FROM triage.issues") == [(1,)]
-    answers = await database.values(
-        "SELECT count(*) FILTER (WHERE event_data #>> '{content,parts,0,text}' LIKE 'Filed as issue%'),"
-        " count(*) FILTER (WHERE event_data #> '{actions,end_of_agent}' = 'true') FROM events"
-        " WHERE invocation_id = :id AND event_data ->> 'author' <> 'user'",
-        id=run.invocation_id,
-    )
-    assert answers[0][0] == 1
-    assert answers[0][1] in (0, 1)  # killed before its marker a run is finished all the same
 
 
 async def test_an_undisturbed_run_finishes(database: Database, agent: Agent, model: ScriptedModel) -> None:
@@ -125,35 +111,6 @@ async def test_a_stale_process_leaves_without_touching_anything(database: Databa
 async def test_a_process_of_an_unknown_run_leaves(database: Database, agent: Agent) -> None:
     attempt = await database.open(a_run(REPORT))
     assert await agent.work(a_run(REPORT), attempt) == ExitCode.FENCED
-
-
-@pytest.mark.parametrize(
-    "place",
-    [
-        At(when="before", step="effect", nth=1, number=signal.SIGSTOP),
-        At(when="after", step="effect", nth=1, number=signal.SIGSTOP),
-        At(when="before", step="append_event", nth=7, number=signal.SIGSTOP),
-    ],
-    ids=str,
-)
-async def test_stopped_in_its_tool_and_woken_after_its_successor_has_finished_it_changes_nothing(
-    database: Database, agent: Agent, place: At
-) -> None:
-    run = a_run(REPORT)
-    first = await database.open(run)
-    process = agent.start(run, first, place)
-    assert process.pid is not None
-    await stopped(process.pid)
-    await database.close(run, first.epoch)
-    second = await database.open(run, observed_epoch=first.epoch)
-    assert await agent.work(run, second) == ExitCode.FINISHED
-    events = await database.values("SELECT id, event_data::text FROM events ORDER BY id")
-
-    os.kill(process.pid, signal.SIGCONT)
-
-    assert await ended(process) == ExitCode.FENCED
-    assert await database.values("SELECT id, event_data::text FROM events ORDER BY id") == events
-    await assert_done_once(database, run)
 
 
 @pytest.mark.parametrize("hours", [-1, 1])
