@@ -1,7 +1,8 @@
 """By hand on SQLite: verdict and tracker key, but no fence and no journal. One process at a time."""
 
+import sqlite3
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -102,14 +103,24 @@ def _exists(url: str) -> bool:
 
 @asynccontextmanager
 async def _opened(run: SqliteRun) -> AsyncIterator[StorableSessionService]:
+    path = make_url(run.url).database or ":memory:"
+    try:
+        # Where the file cannot be opened, aiosqlite leaves a thread behind that outlives the event loop: try it here.
+        with closing(sqlite3.connect(path)):
+            pass
+    except sqlite3.Error as error:
+        raise _unusable(path, error) from error
     service = StorableSessionService(run.url)
     try:
         yield service
     except DBAPIError as error:
-        path = make_url(run.url).database
-        raise ConfigurationError(f"{DocsEnv.DB} is the SQLite file {path}: {error.orig}") from error
+        raise _unusable(path, error.orig) from error
     finally:
         await service.close()
+
+
+def _unusable(path: str, reason: BaseException | None) -> ConfigurationError:
+    return ConfigurationError(f"{DocsEnv.DB} is the SQLite file {path}: {reason}")
 
 
 async def _find(service: StorableSessionService, session_id: str) -> SessionKey:
