@@ -10,11 +10,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from triage_contract.database.rows import AttemptRow, read_attempts
 from triage_contract.names import API_VERSION, Label
 from triage_contract.states import Phase
-from triage_local.cluster import LocalCluster
 from triage_local.demo.asking import until_true
 from triage_local.demo.following import Followed
 from triage_local.exceptions import PatienceError
-from triage_local.kubelet import Container
+from triage_local.kubelet.cluster import Cluster
 
 Json = dict[str, Any]
 Found = TypeVar("Found")
@@ -47,14 +46,14 @@ _ASKED_TO_LEAVE: Final = text(
 class Sight:
     """One namespace. Objects are seen while the lists ``runs``, ``pods``, ``agents`` and ``said`` are followed."""
 
-    def __init__(self, cluster: LocalCluster, engine: AsyncEngine, namespace: str) -> None:
-        self.cluster = cluster
+    def __init__(self, api: Cluster, engine: AsyncEngine, namespace: str) -> None:
+        self.api = api
         self.engine = engine
         self.namespace = namespace
-        self.runs = Followed(cluster.api, self.path("TriageRun"), _hear)
-        self.pods = Followed(cluster.api, self.path("Pod"), _hear)
-        self.agents = Followed(cluster.api, self.path("TriageAgent"), _hear)
-        self.said = Followed(cluster.api, self.path("Event"), _hear)
+        self.runs = Followed(api, self.path("TriageRun"), _hear)
+        self.pods = Followed(api, self.path("Pod"), _hear)
+        self.agents = Followed(api, self.path("TriageAgent"), _hear)
+        self.said = Followed(api, self.path("Event"), _hear)
 
     def path(self, kind: str, name: str | None = None) -> str:
         """Give the path of the objects of a kind, or of one of them."""
@@ -128,17 +127,16 @@ class Sight:
 
         return await self.pods.until(find, f"{run} has a pod {epoch} on a node")
 
-    async def container(self, run: str, epoch: int = 1) -> Container:
-        """Wait for the agent process of an attempt."""
-        pod = await self.pod(run, epoch)
-        name = pod["metadata"]["name"]
+    async def started(self, run: str, epoch: int = 1) -> str:
+        """Wait until the agent container of an attempt has started, and give the name of its pod."""
+        name = str((await self.pod(run, epoch))["metadata"]["name"])
 
-        def started(pods: Mapping[str, Json]) -> bool | None:
+        def find(pods: Mapping[str, Json]) -> bool | None:
             statuses = (pods[name].get("status") or {}).get("containerStatuses") or [] if name in pods else []
             return any({"running", "terminated"} & status["state"].keys() for status in statuses) or None
 
-        await self.pods.until(started, f"pod {name} starts")
-        return self.cluster.kubelet.container(self.namespace, name)
+        await self.pods.until(find, f"pod {name} starts")
+        return name
 
     async def told(self, run: str, *reasons: str) -> list[str]:
         """Wait until Events about a run have these reasons in this order, among others; give their messages."""

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-pytest.register_assert_rewrite("support.sight")
+pytest.register_assert_rewrite("support.sight", "support.workplace")
 
 from support.site import Site  # noqa: E402
 from support.system import System, a_system  # noqa: E402
