@@ -50,6 +50,10 @@ cluster: ## Make a Kubernetes cluster of three nodes with kind, and build/cluste
 cluster-delete: ## Remove that cluster; what was built for it stays in the cache
 	@hack/cluster/delete
 
+.PHONY: e2e
+e2e: .venv/.synced-dev ## Lose runs in every way on a kind cluster with the chart installed (half an hour)
+	@hack/e2e $(ARGS)
+
 .PHONY: images
 images: ## Build the images of operator and agent with Docker, and print their sizes
 	@hack/images/build

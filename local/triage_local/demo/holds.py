@@ -27,10 +27,10 @@ class Place(StrEnum):
 _LOCK_CLASS: Final = 0x64656D6F
 
 _SET_UP: Final = (
-    "CREATE SCHEMA demo",
-    "CREATE TABLE demo.holds (number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, run text, place text)",
+    "CREATE SCHEMA IF NOT EXISTS demo",
+    "CREATE TABLE IF NOT EXISTS demo.holds (number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, run text, place text)",
     f"""
-    CREATE FUNCTION demo.hold() RETURNS trigger LANGUAGE plpgsql AS $$
+    CREATE OR REPLACE FUNCTION demo.hold() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
     DECLARE
         held integer;
     BEGIN
@@ -43,9 +43,9 @@ _SET_UP: Final = (
         RETURN NEW;
     END $$
     """,
-    f"CREATE TRIGGER hold BEFORE INSERT ON triage.issues FOR EACH ROW"
+    f"CREATE OR REPLACE TRIGGER hold BEFORE INSERT ON triage.issues FOR EACH ROW"
     f" EXECUTE FUNCTION demo.hold('{Place.IN_TOOL}')",
-    f"CREATE TRIGGER hold BEFORE UPDATE ON triage.tool_calls FOR EACH ROW"
+    f"CREATE OR REPLACE TRIGGER hold BEFORE UPDATE ON triage.tool_calls FOR EACH ROW"
     f" WHEN (NEW.tool = 'file_issue' AND OLD.state = 'done' AND NEW.state = 'done')"
     f" EXECUTE FUNCTION demo.hold('{Place.AFTER_WRITE}')",
 )
@@ -63,7 +63,7 @@ _END_WAITING: Final = text(f"SELECT pg_terminate_backend(pid, 1000) {_WAITERS}")
 
 
 async def prepare(engine: AsyncEngine) -> None:
-    """Make the triggers, in a migrated database."""
+    """Make the triggers, in a migrated database that may have them; roles of agents need no rights for them."""
     async with engine.begin() as connection:
         for statement in _SET_UP:
             await connection.execute(text(statement))

@@ -1,0 +1,1 @@
+"""A kind cluster with the chart installed, as the end-to-end tests use it."""

@@ -1,0 +1,157 @@
+"""The cluster of a test session: installed anew from the chart, with Postgres and the scripted model in it."""
+
+import base64
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import yaml
+from kubernetes.aio import client, config
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from support.charts import ROOT, merged
+from support.kind.gaps import Gap
+from support.kind.programs import SYSTEM, Programs
+from triage_contract.database.engine import open_engine
+from triage_contract.database.url import DatabaseUrl
+from triage_local.demo.holds import prepare
+from triage_local.kubelet.cluster import Cluster
+from triage_local.model.faults import Fault
+
+Json = dict[str, Any]
+
+TRIAL: Final = ROOT / "examples" / "trial"
+AGENT_IMAGE: Final = "triage-agent:0.1.0"
+
+_VALUES: Final = merged(
+    yaml.safe_load((TRIAL / "values.yaml").read_text()),
+    {"agent": {"enabled": False}, "exampleRun": {"enabled": False}},
+)
+_WORKLOADS: Final = (
+    "deployment/scripted-model",
+    "statefulset/triage-operator-postgres",
+    "deployment/triage-operator",
+)
+_POSTGRES_PORT: Final = 30432
+_MODEL_PORT: Final = 30080
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """What a test reaches of the cluster.
+
+    ``victim`` is a worker on which nothing stands but what a test puts there: it may be lost. ``steady`` is the other.
+    """
+
+    programs: Programs
+    api: Cluster
+    engine: AsyncEngine
+    model: aiohttp.ClientSession
+    steady: str
+    victim: str
+    gaps: list[Gap]
+
+    async def fault(self, **fault: Any) -> None:
+        """Let a fault befall requests to the model."""
+        body = Fault(**fault).model_dump(mode="json")
+        async with self.model.post("/faults", json=body) as answer:
+            assert answer.status < 300, await answer.text()
+
+    async def forget_faults(self) -> None:
+        """Let the model answer as usual, also those requests that wait."""
+        async with self.model.delete("/faults") as answer:
+            assert answer.status < 300, await answer.text()
+
+    async def configure(self, **values: Any) -> None:
+        """Upgrade the release to other values, and wait until it stands."""
+        await self.programs.helm("upgrade", merged(_VALUES, values))
+        await self.programs.rolled_out(*_WORKLOADS)
+
+
+@asynccontextmanager
+async def a_kind(kubeconfig: Path, gaps: list[Gap], *, keep: bool) -> AsyncIterator[Kind]:
+    """Install the release anew, and take it away at the end; with ``keep`` take the one that is there, and leave it."""
+    programs = Programs(kubeconfig=kubeconfig)
+    configuration = client.Configuration()
+    await config.load_kube_config(str(kubeconfig), client_configuration=configuration)  # type: ignore[no-untyped-call]
+    api = Cluster(configuration)
+    try:
+        nodes = (await api.request("GET", "/api/v1/nodes"))["items"]
+        steady, victim = sorted(
+            node["metadata"]["name"]
+            for node in nodes
+            if "node-role.kubernetes.io/control-plane" not in node["metadata"]["labels"]
+        )
+        address = _address(nodes)
+        if not (keep and await programs.kubectl("get", "namespace", SYSTEM, "--ignore-not-found")):
+            await _take_away(programs)
+            await programs.kubectl("cordon", victim)
+            try:
+                await _install(programs)
+            finally:
+                await programs.kubectl("uncordon", victim)
+        engine = open_engine(
+            DatabaseUrl.parse(await _database_url(api, address)), application="test-e2e", pool_size=8
+        )
+        try:
+            await prepare(engine)
+            async with aiohttp.ClientSession(f"http://{address}:{_MODEL_PORT}") as model:
+                yield Kind(
+                    programs=programs,
+                    api=api,
+                    engine=engine,
+                    model=model,
+                    steady=steady,
+                    victim=victim,
+                    gaps=gaps,
+                )
+        finally:
+            await engine.dispose()
+        if not keep:
+            await _take_away(programs)
+    finally:
+        await api.close()
+
+
+async def _install(programs: Programs) -> None:
+    await programs.kubectl("create", "namespace", SYSTEM)
+    await programs.kubectl("apply", "--namespace", SYSTEM, "-f", str(TRIAL / "model.yaml"))
+    await programs.apply(
+        _node_port("postgres", _POSTGRES_PORT, 5432, {"app.kubernetes.io/component": "postgres"}),
+        _node_port("model", _MODEL_PORT, 8080, {"app": "scripted-model"}),
+        namespace=SYSTEM,
+    )
+    await programs.helm("install", _VALUES)
+    await programs.rolled_out(*_WORKLOADS)
+
+
+async def _take_away(programs: Programs) -> None:
+    await programs.helm("uninstall", ignore_not_found=True)
+    await programs.kubectl("delete", "namespace", SYSTEM, "--ignore-not-found")
+
+
+def _node_port(name: str, port: int, target: int, selector: Json) -> Json:
+    ports = [{"port": target, "nodePort": port}]
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": f"outside-{name}"},
+        "spec": {"type": "NodePort", "selector": selector, "ports": ports},
+    }
+
+
+def _address(nodes: list[Json]) -> str:
+    """Give the address of the control plane's node, which no test loses."""
+    (node,) = (
+        node for node in nodes if "node-role.kubernetes.io/control-plane" in node["metadata"]["labels"]
+    )
+    return str(next(one["address"] for one in node["status"]["addresses"] if one["type"] == "InternalIP"))
+
+
+async def _database_url(api: Cluster, address: str) -> str:
+    path = f"/api/v1/namespaces/{SYSTEM}/secrets/triage-operator-postgres"
+    password = base64.b64decode((await api.request("GET", path))["data"]["password"]).decode()
+    return f"postgresql://triage:{password}@{address}:{_POSTGRES_PORT}/triage"

@@ -1,0 +1,93 @@
+"""A namespace of an end-to-end test: what a user does in it, and what befalls its pods."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Self
+
+from sqlalchemy import text
+
+from support.kind.cluster import AGENT_IMAGE, Kind
+from support.kind.gaps import Gap
+from support.kind.programs import SYSTEM
+from support.sight import Json
+from support.workplace import Workplace
+from triage_local.demo.asking import until_true
+from triage_local.objects import DATABASE_SECRET, MODEL_SECRET
+
+_WROTE: Final = text(
+    "SELECT count(*) > 0 FROM triage.attempts WHERE run_id = :run AND epoch = :epoch AND first_write_at IS NOT NULL"
+)
+_APPS: Final = Path(__file__).parents[2] / "system" / "apps"
+_MOUNT: Final = "/apps"
+
+
+class KindSite(Workplace):
+    """A workplace on the kind cluster, with a database role of its own."""
+
+    def __init__(self, kind: Kind, namespace: str) -> None:
+        spec = {
+            "image": AGENT_IMAGE,
+            "model": {
+                "name": "scripted",
+                "baseUrl": f"http://scripted-model.{SYSTEM}:8080",
+                "apiKeySecretRef": {"name": MODEL_SECRET, "key": "api-key"},
+            },
+            "database": {"urlSecretRef": {"name": DATABASE_SECRET, "key": "url"}},
+            "resources": {
+                "requests": {"cpu": "50m", "memory": "192Mi"},
+                "limits": {"memory": "512Mi"},
+            },
+        }
+        secrets = {MODEL_SECRET: {"api-key": "none-needed"}}
+        super().__init__(kind.api, kind.engine, namespace, secrets=secrets, agent_spec=spec)
+        self.kind = kind
+
+    async def __aenter__(self) -> Self:
+        await super().__aenter__()
+        added = await self.kind.programs.kubectl(
+            *("exec", "--namespace", SYSTEM, "deployment/triage-operator", "--container", "operator", "--"),
+            *("triage-operator", "tenant", "add", self.namespace, "--print-secret", DATABASE_SECRET),
+        )
+        await self.kind.programs.kubectl("apply", "-f", "-", stdin=added)
+        return self
+
+    async def create_own_agent(self, name: str, app: str, env: Json | None = None, **spec: Any) -> None:
+        """Create a TriageAgent with an app of ``system.apps``, whose modules come into the image from a ConfigMap."""
+        data = {file.name: file.read_text() for file in _APPS.glob("*.py")}
+        items = [{"key": file, "path": f"system/apps/{file}"} for file in data]
+        await self.create(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": f"{name}-app"}, "data": data}
+        )
+        container = {
+            "name": "agent",
+            "env": [
+                {"name": key, "value": value} for key, value in {"PYTHONPATH": _MOUNT, **(env or {})}.items()
+            ],
+            "volumeMounts": [{"name": "apps", "mountPath": _MOUNT}],
+        }
+        volume = {"name": "apps", "configMap": {"name": f"{name}-app", "items": items}}
+        template = {"spec": {"containers": [container], "volumes": [volume]}}
+        await self.create_agent(name, app=f"system.apps.{app}:app", model=None, podTemplate=template, **spec)
+
+    async def kill(self, run: str, epoch: int = 1, signal: str = "KILL") -> datetime:
+        """Send a signal to the agent's process, and give when."""
+        await self.started(run, epoch)
+        pod = await self.pod(run, epoch)
+        (container,) = (
+            one["containerID"].removeprefix("containerd://")
+            for one in pod["status"]["containerStatuses"]
+            if one["name"] == "agent"
+        )
+        at = datetime.now(UTC)
+        await self.kind.programs.kill(pod["spec"]["nodeName"], container, signal)
+        return at
+
+    async def went_on(self, case: str, run: str, lost_at: datetime, epoch: int = 2) -> None:
+        """Wait for the first thing that an attempt stores, and note how long it took since the loss."""
+        await until_true(
+            self.engine, _WROTE, f"attempt {epoch} of {run} goes on", run=self.uid(run), epoch=epoch
+        )
+        before, attempt = (one for one in await self.attempts(run) if one.epoch in (epoch - 1, epoch))
+        assert attempt.first_write_at is not None
+        seconds = (attempt.first_write_at - lost_at).total_seconds()
+        self.kind.gaps.append(Gap(case=case, cause=str(before.cause), seconds=seconds))
