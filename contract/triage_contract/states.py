@@ -141,6 +141,8 @@ class Cause(StrEnum):
     """Why an attempt ended without finishing its invocation. Written by the operator."""
 
     OOM = "oom"
+    SHORT_OF_MEMORY = "short_of_memory"
+    """It was near its memory limit, its node could not raise that in place, and it handed off to a bigger pod."""
     SIGTERM = "sigterm"
     SIGKILL = "sigkill"
     NODE_PRESSURE = "node_pressure"

@@ -116,6 +116,14 @@ class RequestHandoff(Stated):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RaiseMemory(Stated):
+    """Ask for a memory limit for the open attempt's running pod."""
+
+    serial: int
+    limit_bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeletePod(Stated):
     """Delete a pod that nobody needs any more, by name and UID."""
 
@@ -153,6 +161,7 @@ Action = (
     | ConfirmDeath
     | CarryOutDecision
     | RequestHandoff
+    | RaiseMemory
     | DeletePod
     | EndRun
     | DeleteRun

@@ -27,6 +27,7 @@ WARNINGS: Final = frozenset(Reason) - {
     Reason.PENDING,
     Reason.QUEUED,
     Reason.SUSPENDED,
+    Reason.RAISING_MEMORY,
     Reason.HANDING_OFF,
     Reason.HANDED_OFF,
     Reason.RESUMING,

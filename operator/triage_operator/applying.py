@@ -20,6 +20,7 @@ from triage_operator.actions import (
     EndRun,
     FillCause,
     OpenAttempt,
+    RaiseMemory,
     RequestHandoff,
     Wait,
 )
@@ -29,19 +30,27 @@ from triage_operator.kube import Kube
 from triage_operator.manifests import build_pod
 from triage_operator.naming import next_name, pod_name
 from triage_operator.reasons import Reason
+from triage_operator.resizing import build_resize, read_memory
 from triage_operator.sightings import belongs, epoch_of
-from triage_operator.snapshot import Refusal, Snapshot
+from triage_operator.snapshot import Refusal, Resize, Snapshot
 from triage_operator.steps import Checkpoint, Step, go_on
 from triage_operator.store import ActiveRun, End, Store
 
 _OVER_QUOTA: Final = "exceeded quota"
 """In the API server's words when a pod does not fit a ResourceQuota."""
 
+_OVER_LIMIT_RANGE: Final = "maximum memory usage per"
+"""In its words when a pod has more memory than a LimitRange lets any have."""
+
 _logger = logging.getLogger(__name__)
 
 
 class Applier:
-    """Has the effects. ``refusals`` are the pods that the API server refused, by serial; shared with gathering."""
+    """Has the effects.
+
+    ``refusals`` are the pods that the API server refused, ``resizes`` the memory limits that it was last asked for,
+    both by serial and shared with gathering.
+    """
 
     def __init__(
         self,
@@ -50,6 +59,7 @@ class Applier:
         *,
         cluster_id: str,
         refusals: dict[int, Refusal],
+        resizes: dict[int, Resize],
         heartbeat_seconds: float,
         checkpoint: Checkpoint = go_on,
     ) -> None:
@@ -58,6 +68,7 @@ class Applier:
         self._cluster_id = cluster_id
         self._heartbeat_seconds = heartbeat_seconds
         self._refusals = refusals
+        self._resizes = resizes
         self._checkpoint = checkpoint
 
     async def apply(self, snapshot: Snapshot, action: Action) -> None:
@@ -84,6 +95,8 @@ class Applier:
                 await self._carry_out(snapshot, action)
             case RequestHandoff():
                 await self._store.request_handoff(action.serial, reason=action.cause)
+            case RaiseMemory():
+                await self._raise_memory(snapshot, action)
             case DeletePod():
                 await self._kube.delete_pod(snapshot.run.metadata.namespace, action.name, uid=action.uid)
             case EndRun():
@@ -135,6 +148,10 @@ class Applier:
         node = pod["spec"].get("nodeName")
         if attempt.node is None and node is not None:
             await self._store.record_node(attempt.serial, node=node)
+        memory, recorded = read_memory(pod), attempt.memory_limit_bytes
+        given = None if memory is None else memory.given_bytes
+        if given is not None and recorded is not None and given > recorded:
+            await self._store.record_raise(attempt.serial, memory_limit_bytes=given)
 
     async def _open_attempt(self, snapshot: Snapshot, action: OpenAttempt) -> None:
         run, agent = snapshot.run, snapshot.agent
@@ -216,12 +233,31 @@ class Applier:
         await self._store.record_pod(serial, pod_uid=made["metadata"]["uid"])
         await self._checkpoint(Step.POD_RECORDED)
 
+    async def _raise_memory(self, snapshot: Snapshot, action: RaiseMemory) -> None:
+        attempt = snapshot.open_attempt
+        assert attempt is not None
+        pod = snapshot.pods[attempt.epoch]
+        refusal = None
+        try:
+            await self._kube.resize_pod(pod, build_resize(pod, action.limit_bytes))
+        except KubeRefusedError as refused:
+            refusal = str(refused)
+            _logger.warning(
+                "memory was not raised",
+                extra={"action": "raise_memory", "run": snapshot.run.metadata.name, "reason": refusal},
+            )
+        binds_next = refusal is not None and (_OVER_QUOTA in refusal or _OVER_LIMIT_RANGE in refusal)
+        self._resizes[action.serial] = Resize(
+            limit_bytes=action.limit_bytes, at=snapshot.now, refusal=refusal, binds_next=binds_next
+        )
+
     async def _end_attempt(self, snapshot: Snapshot, action: EndAttempt) -> None:
         assert snapshot.row is not None
         await self._store.close_fence(snapshot.row.session, action.epoch)
         await self._checkpoint(Step.FENCE_CLOSED)
         await self._store.end_attempt(_end(action, action.outcome))
         self._refusals.pop(action.serial, None)
+        self._resizes.pop(action.serial, None)
         await self._checkpoint(Step.ATTEMPT_ENDED)
 
     async def _carry_out(self, snapshot: Snapshot, action: CarryOutDecision) -> None:

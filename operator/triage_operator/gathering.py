@@ -17,7 +17,7 @@ from triage_operator.kube import Kube, Object
 from triage_operator.lives import Lives
 from triage_operator.places import AgentKey, Places
 from triage_operator.sightings import Sightings, belongs, epoch_of
-from triage_operator.snapshot import Refusal, Snapshot
+from triage_operator.snapshot import Refusal, Resize, Snapshot
 from triage_operator.store import Records, RunKey, Store
 
 AGENT_SECONDS: Final = 1.0
@@ -70,6 +70,7 @@ class Gatherer:
         places: Places,
         sightings: Sightings,
         refusals: Mapping[int, Refusal],
+        resizes: Mapping[int, Resize],
     ) -> None:
         self._kube = kube
         self._store = store
@@ -78,6 +79,7 @@ class Gatherer:
         self._places = places
         self._sightings = sightings
         self._refusals = refusals
+        self._resizes = resizes
         self._settled: set[str] = set()
         self._agents: dict[AgentKey, tuple[_Agent, float]] = {}
 
@@ -140,6 +142,7 @@ class Gatherer:
             last_pods={epoch: pod for epoch, pod in last_words.items() if epoch not in ours},
             foreign_pod=open_attempt is not None and _is_foreign(pods, ours, open_attempt),
             refusal=None if open_attempt is None else self._refusals.get(open_attempt.serial),
+            resize=None if open_attempt is None else self._resizes.get(open_attempt.serial),
             node_unschedulable=await self._is_cordoned(None if open_attempt is None else open_attempt.node),
             dead_nodes=frozenset([node async for node in self._dead_nodes(records)]),
             life=self._lives.sign(None if open_attempt is None else open_attempt.serial, records.now),

@@ -45,6 +45,7 @@ PAGE: Final = "500"
 """Objects per page of a list, as kubectl asks for them."""
 
 _SERVICE_ACCOUNT_NAMESPACE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+_STRATEGIC: Final = "application/strategic-merge-patch+json"
 _LATER: Final = frozenset({429, 500, 502, 503, 504})
 _BACKOFF: Final = wait_random_exponential(multiplier=0.1, max=2.0)
 
@@ -192,6 +193,13 @@ class Kube:
         """Create a pod, and give it as it is stored."""
         return await self._require("POST", _core(namespace, "pods"), body=pod)
 
+    async def resize_pod(self, pod: Object, patch: Object) -> None:
+        """Patch the resources of a running pod. One that is gone is refused as one that cannot be resized."""
+        metadata = pod["metadata"]
+        path = f"{_core(metadata['namespace'], 'pods', metadata['name'])}/resize"
+        if await self._request("PATCH", path, body=patch, content_type=_STRATEGIC) is None:
+            raise KubeRefusedError(f"PATCH {path}: not found")
+
     async def delete_pod(self, namespace: str, name: str, *, uid: str) -> None:
         """Delete a pod if it still has that UID. One that is gone already, or was replaced, is fine."""
         await self._delete(_core(namespace, "pods", name), uid)
@@ -256,7 +264,13 @@ class Kube:
                 return
 
     async def _request(
-        self, method: str, path: str, *, query: Mapping[str, str] | None = None, body: Object | None = None
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str] | None = None,
+        body: Object | None = None,
+        content_type: str = "application/json",
     ) -> Object | None:
         """Ask until there is an answer. None: 404."""
         async for attempt in AsyncRetrying(
@@ -266,15 +280,15 @@ class Kube:
             reraise=True,
         ):
             with attempt:
-                return await self._ask(method, path, query=query or {}, body=body)
+                return await self._ask(method, path, query=query or {}, body=body, content_type=content_type)
         raise AssertionError  # the loop above returns or raises
 
     async def _ask(
-        self, method: str, path: str, *, query: Mapping[str, str], body: Object | None
+        self, method: str, path: str, *, query: Mapping[str, str], body: Object | None, content_type: str
     ) -> Object | None:
         await self._throttle.take()
         given = urlencode({key: value for key, value in query.items() if value})
-        headers: dict[str, str] = {"Accept": "application/json", "Content-Type": "application/json"}
+        headers: dict[str, str] = {"Accept": "application/json", "Content-Type": content_type}
         headers.update(self._client.default_headers)
         try:
             await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)

@@ -15,6 +15,7 @@ class Lives:
         self._free_since: dict[int, datetime] = {}
         self._known: frozenset[int] = frozenset()
         self._told: frozenset[int] = frozenset()
+        self._cramped: frozenset[tuple[int, int]] = frozenset()
 
     def take(self, look: Look) -> frozenset[int]:
         """Take a look in; give the attempts about which it says something new that calls for a decision."""
@@ -28,7 +29,9 @@ class Lives:
         self._free_since = {serial: self._free_since.get(serial, look.now) for serial in lost}
         telling = lost | look.silent | look.released
         news, self._told = telling - self._told, telling
-        return news | claimed
+        # News of its own: one that lives on can be lost later. A limit that was raised may be near again.
+        cramped, self._cramped = look.cramped - self._cramped, look.cramped
+        return news | claimed | {serial for serial, _ in cramped}
 
     def lose_sight(self) -> None:
         """Take in that the database was out of reach: what happens meanwhile cannot be seen, nor counted as silence.

@@ -1,4 +1,4 @@
-"""Memory for the next attempt: raised after each OOM kill, up to a cap."""
+"""Memory for attempts: raised where it is near its limit, and after each OOM kill, up to a cap."""
 
 import math
 from collections.abc import Sequence
@@ -12,6 +12,12 @@ from triage_contract.states import Cause
 DEFAULT_CAP: Final = 4
 """The cap where the agent sets none, as a multiple of its own limit."""
 
+NEAR_LIMIT: Final = 0.75
+"""Share of its memory limit from which a running attempt gets more. Far enough from all of it for a node's second or
+two, unless the process takes the rest at once; near enough that one that has settled well below is left alone."""
+
+_NEEDING_MORE: Final = (Cause.OOM, Cause.SHORT_OF_MEMORY)
+
 
 def agent_limit(agent: TriageAgent) -> int | None:
     """Give the memory limit of the agent's own resources in bytes; None: it has none, and nothing is ever raised."""
@@ -21,21 +27,50 @@ def agent_limit(agent: TriageAgent) -> int | None:
 
 
 def next_limit(agent: TriageAgent, attempts: Sequence[AttemptRow]) -> int | None:
-    """Give the next attempt's memory limit in bytes: the agent's own, or what an OOM kill calls for; None: none."""
+    """Give the next attempt's memory limit in bytes; None: none.
+
+    It is the agent's own, or more: what earlier attempts had while they used more than leaves room below that, and a
+    step beyond what was not enough.
+    """
     own = agent_limit(agent)
     if own is None:
         return None
-    killed_at = (attempt.memory_limit_bytes for attempt in attempts if attempt.cause is Cause.OOM)
-    return max(own, *(_raised(agent, own, limit) for limit in killed_at if limit is not None), 0)
+    limits = [own]
+    for attempt in attempts:
+        had, used = attempt.memory_limit_bytes, attempt.memory_used_bytes
+        if had is None:
+            continue
+        if attempt.cause in _NEEDING_MORE:
+            limits.append(_raised(agent, own, had))
+        elif used is not None and is_near(used, own):
+            limits.append(min(_cap(agent, own), had))
+    return max(limits)
+
+
+def raised_limit(agent: TriageAgent, limit_bytes: int) -> int | None:
+    """Give the limit in bytes that follows a limit; None: there is none, or it is the highest."""
+    own = agent_limit(agent)
+    if own is None:
+        return None
+    raised = max(own, _raised(agent, own, limit_bytes))
+    return raised if raised > limit_bytes else None
 
 
 def is_at_cap(attempt: AttemptRow, agent: TriageAgent) -> bool:
     """Say whether an OOM kill of this attempt would leave nothing to raise."""
-    own, had = agent_limit(agent), attempt.memory_limit_bytes
-    return own is None or had is None or max(own, _raised(agent, own, had)) <= had
+    had = attempt.memory_limit_bytes
+    return had is None or raised_limit(agent, had) is None
+
+
+def is_near(used_bytes: int, limit_bytes: int) -> bool:
+    """Say whether so much memory calls for a higher limit than this."""
+    return used_bytes >= limit_bytes * NEAR_LIMIT
 
 
 def _raised(agent: TriageAgent, own: int, limit: int) -> int:
-    growth = agent.spec.resume.memory
-    cap = own * DEFAULT_CAP if growth.limit is None else parse_memory(growth.limit)
-    return min(cap, math.ceil(limit * growth.factor))
+    return min(_cap(agent, own), math.ceil(limit * agent.spec.resume.memory.factor))
+
+
+def _cap(agent: TriageAgent, own: int) -> int:
+    cap = agent.spec.resume.memory.limit
+    return own * DEFAULT_CAP if cap is None else parse_memory(cap)

@@ -65,6 +65,11 @@ COUNTERS: Final = (
         labels=("namespace", "state", "reason"),
     ),
     Declared(
+        name="memory_raises",
+        help="Memory limits of running attempts that were raised in place.",
+        labels=("namespace",),
+    ),
+    Declared(
         name="duplicates_suppressed",
         help="Repeated tool calls without a second effect, by tool and by what suppressed it.",
         labels=("namespace", "tool", "where"),

@@ -21,6 +21,7 @@ PERMISSIONS: Final = tuple(
         (GROUP, "triageagents", ("get", "list", "watch")),
         (GROUP, "triageagents/status", ("update",)),
         ("", "pods", ("get", "list", "watch", "create", "delete")),
+        ("", "pods/resize", ("patch",)),
         ("", "events", ("create",)),
     )
     for verb in verbs

@@ -27,7 +27,7 @@ from triage_operator.reconciling import Reconciler
 from triage_operator.resources import AGENTS, RUNS, WATCHED
 from triage_operator.settings import Settings
 from triage_operator.sightings import Sightings
-from triage_operator.snapshot import Refusal
+from triage_operator.snapshot import Refusal, Resize
 from triage_operator.steps import Checkpoint, go_on
 from triage_operator.store import RunKey, Store
 from triage_operator.sweeping import Sweeper
@@ -54,6 +54,7 @@ class Operator:
         self._agents = AgentKeeper(kube, store, settings.reconciling)
         lives = Lives()
         refusals: dict[int, Refusal] = {}
+        resizes: dict[int, Resize] = {}
         self._listener = Listener(store, self._queue, settings.reconciling)
         self._sweeper = Sweeper(
             kube,
@@ -73,6 +74,7 @@ class Operator:
             places=self._places,
             sightings=self._sightings,
             refusals=refusals,
+            resizes=resizes,
         )
         self._reconciler = Reconciler(
             kube,
@@ -83,6 +85,7 @@ class Operator:
                 store,
                 cluster_id=cluster_id,
                 refusals=refusals,
+                resizes=resizes,
                 heartbeat_seconds=settings.deciding.heartbeat_seconds,
                 checkpoint=checkpoint,
             ),

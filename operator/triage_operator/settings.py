@@ -24,6 +24,10 @@ class DecidingSettings:
     """From the free lock of an attempt near its memory limit to its loss: the kubelet says within about two
     seconds whether memory was the cause, and then the next attempt needs more of it."""
 
+    raise_seconds: float = 5.0
+    """From asking a pod's node for more memory to asking the attempt to hand off to a bigger pod. A node that has room
+    gives it within two seconds."""
+
     last_word_seconds: float = 10.0
     """From a loss of unknown cause to the end of its run for want of progress, since that end is for good."""
 

@@ -81,6 +81,20 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Resize:
+    """A memory limit that this operator asked for the open attempt's running pod, at ``at`` by the database's clock.
+
+    ``refusal`` is what the API server said to it; None: it took the request. ``binds_next``: it would say so of the
+    next attempt's pod as well.
+    """
+
+    limit_bytes: int
+    at: datetime
+    refusal: str | None
+    binds_next: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything that a decision about one run may depend on.
 
@@ -92,9 +106,10 @@ class Snapshot:
     those that are gone, as far as this operator saw any. ``issue`` is the number of the issue that the run filed,
     by the journaled result of its tool call. ``foreign_pod``: another's pod stands under the name that the open
     attempt's pod should have. ``refusal`` None: the open attempt's pod was not refused, as far as this operator
-    knows. ``node_unschedulable`` is about the node of the open attempt's pod; ``dead_nodes`` are those of attempts
-    with calls in doubt that a person has declared out of service. ``running`` counts open attempts of the same
-    agent in the namespace; ``ahead`` the runs of that agent that wait for a place and came before.
+    knows; ``resize`` None: it asked for no other memory limit. ``node_unschedulable`` is about the node of the open
+    attempt's pod; ``dead_nodes`` are those of attempts with calls in doubt that a person has declared out of
+    service. ``running`` counts open attempts of the same agent in the namespace; ``ahead`` the runs of that agent
+    that wait for a place and came before.
 
     Pods are read before rows: what an attempt wrote must not be older here than what its pod says of its end.
     """
@@ -115,6 +130,7 @@ class Snapshot:
     last_pods: Mapping[int, Pod]
     foreign_pod: bool
     refusal: Refusal | None
+    resize: Resize | None
     node_unschedulable: bool
     dead_nodes: frozenset[str]
     life: LifeSign

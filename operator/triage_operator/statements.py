@@ -67,6 +67,16 @@ is not known yet, the resume is counted with the loss."""
 RECORD_NODE: Final = text("UPDATE triage.attempts SET node = :node WHERE serial = :serial AND node IS NULL")
 """Records the node of an attempt's pod, once."""
 
+RECORD_RAISE: Final = text("""
+WITH raised AS (
+    UPDATE triage.attempts SET memory_limit_bytes = :memory_limit_bytes
+    WHERE serial = :serial AND memory_limit_bytes < :memory_limit_bytes RETURNING run_id
+)
+SELECT triage.count_up('memory_raises', jsonb_build_object('namespace', r.namespace), 1)
+FROM raised JOIN triage.runs r ON r.id = raised.run_id
+""")
+"""Records, once, and counts that a running attempt was given more memory."""
+
 RENAME_POD: Final = text("UPDATE triage.attempts SET pod = :pod WHERE serial = :serial AND pod_uid IS NULL")
 """Records another name for a pod that was not made yet."""
 
@@ -226,7 +236,10 @@ SELECT clock_timestamp() AS now,
     array_agg(a.serial) FILTER (WHERE l.serial IS NULL) AS free,
     array_agg(a.serial) FILTER (
         WHERE a.heartbeat_at < clock_timestamp() - make_interval(secs => :lapse_seconds)) AS silent,
-    array_agg(a.serial) FILTER (WHERE a.released_at IS NOT NULL) AS released
+    array_agg(a.serial) FILTER (WHERE a.released_at IS NOT NULL) AS released,
+    array_agg(ARRAY[a.serial, a.memory_limit_bytes]) FILTER (
+        WHERE a.memory_used_bytes >= a.memory_limit_bytes * CAST(:near_limit AS double precision)
+    ) AS cramped
 FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id
     LEFT JOIN (
         SELECT DISTINCT k.objid::bigint AS serial, t.namespace

@@ -30,6 +30,7 @@ from triage_contract.states import Cause, InDoubt, Outcome, RunState
 from triage_contract.tools import undeclared_tools
 from triage_contract.verdict import Judgement
 from triage_operator import statements
+from triage_operator.memory import NEAR_LIMIT
 from triage_operator.sanitising import storable
 from triage_operator.snapshot import CallCounts, JournaledCall, Repair
 
@@ -91,7 +92,7 @@ class Look:
     """Serials of the claimed attempts, at ``now`` by the database's clock.
 
     Those whose life lock is held, and whose is free; which sent no heartbeat for long; which gave their token
-    up.
+    up; which are near their memory limit, each with that limit in bytes.
     """
 
     now: datetime
@@ -99,6 +100,7 @@ class Look:
     free: frozenset[int]
     silent: frozenset[int]
     released: frozenset[int]
+    cramped: frozenset[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,6 +225,10 @@ class Store:
         """Record the node that an attempt's pod is on."""
         await self._execute(statements.RECORD_NODE, serial=serial, node=node)
 
+    async def record_raise(self, serial: int, *, memory_limit_bytes: int) -> None:
+        """Record the higher memory limit that a running attempt was given."""
+        await self._execute(statements.RECORD_RAISE, serial=serial, memory_limit_bytes=memory_limit_bytes)
+
     async def rename_pod(self, serial: int, *, pod: str) -> None:
         """Record another name for a pod that could not be made."""
         await self._execute(statements.RENAME_POD, serial=serial, pod=pod)
@@ -321,13 +327,17 @@ class Store:
             "cluster_id": self._cluster_id,
             "lock_class": LIFE_LOCK_CLASS,
             "lapse_seconds": lapse_seconds,
+            "near_limit": NEAR_LIMIT,
         }
         with translated(self._url):
             async with self._watcher.connect() as connection:
                 await connection.execute(statements.END_HINDRANCES, {"patience_seconds": patience_seconds})
                 row = (await connection.execute(statements.LOOK, params)).one()
-        held, free, silent, released = (frozenset(serials or ()) for serials in row[1:])
-        return Look(now=row.now, held=held, free=free, silent=silent, released=released)
+        held, free, silent, released = (
+            frozenset(serials or ()) for serials in (row.held, row.free, row.silent, row.released)
+        )
+        cramped = frozenset((serial, limit) for serial, limit in row.cramped or ())
+        return Look(now=row.now, held=held, free=free, silent=silent, released=released, cramped=cramped)
 
     async def runs_of(self, serials: Collection[int]) -> frozenset[RunKey]:
         """Say which runs some attempts belong to."""

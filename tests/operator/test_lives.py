@@ -15,6 +15,7 @@ def _look(
     free: Collection[int] = (),
     silent: Collection[int] = (),
     released: Collection[int] = (),
+    cramped: Collection[tuple[int, int]] = (),
 ) -> Look:
     return Look(
         now=NOW + timedelta(seconds=seconds),
@@ -22,6 +23,7 @@ def _look(
         free=frozenset(free),
         silent=frozenset(silent),
         released=frozenset(released),
+        cramped=frozenset(cramped),
     )
 
 
@@ -63,6 +65,15 @@ def test_silence_and_release_are_news_once_and_again_after_they_ended() -> None:
     assert lives.take(_look(held={1, 2}, silent={1}, released={2})) == frozenset()
     assert lives.take(_look(held={1, 2})) == frozenset()
     assert lives.take(_look(held={1, 2}, silent={1})) == {1}
+
+
+def test_memory_near_its_limit_is_news_once_for_each_limit() -> None:
+    lives = Lives()
+    lives.take(_look(held={1}))
+    assert lives.take(_look(held={1}, cramped={(1, 256)})) == {1}
+    assert lives.take(_look(held={1}, cramped={(1, 256)})) == frozenset()
+    assert lives.take(_look(held={1}, cramped={(1, 384)})) == {1}
+    assert lives.take(_look(held={1}, cramped={(1, 384)}, released={1})) == {1}
 
 
 def test_the_database_counts_as_reachable_since_the_first_look_after_a_gap() -> None:

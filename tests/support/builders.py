@@ -26,6 +26,7 @@ from triage_operator.actions import (
     EndRun,
     FillCause,
     OpenAttempt,
+    RaiseMemory,
     RequestHandoff,
     Wait,
 )
@@ -246,6 +247,7 @@ class Scenario:
             "last_pods": self.last_pods,
             "foreign_pod": False,
             "refusal": None,
+            "resize": None,
             "node_unschedulable": False,
             "dead_nodes": frozenset(),
             "life": LifeSign(lock_free_since=None, reachable_since=ago(3600)),
@@ -328,6 +330,8 @@ def shown(action: Action) -> str:
             return f"CarryOutDecision {action.call} of {action.epoch} {action.decided} {dict(action.result)}"
         case RequestHandoff():
             return f"RequestHandoff {action.serial} {action.cause}"
+        case RaiseMemory():
+            return f"RaiseMemory {action.serial} {format_memory(action.limit_bytes)}"
         case DeletePod():
             return f"DeletePod {action.name} {action.uid}"
         case EndRun():

@@ -92,6 +92,27 @@ class PodBuilder:
         """Drain its node, as the eviction API does it."""
         return self.disrupted("EvictionByEvictionAPI", at).deleted(at)
 
+    def with_memory(self, asked: str, given: str | None, request: str | None = None) -> "PodBuilder":
+        """Ask for a memory limit, of which the node says that it has given another; None: it says nothing."""
+        resources = {
+            "limits": {"memory": asked},
+            **({"requests": {"memory": request}} if request else {}),
+        }
+        asking = self._with("spec", "containers", [{"name": "agent", "resources": resources}])
+        if given is None:
+            return asking
+        statuses = [
+            {**item, "resources": {"limits": {"memory": given}}} if item["name"] == "agent" else item
+            for item in self.json["status"]["containerStatuses"]
+        ]
+        return asking._status(containerStatuses=statuses)
+
+    def resize_pending(self, reason: str, message: str) -> "PodBuilder":
+        return self._condition("PodResizePending", NOW, status="True", reason=reason, message=message)
+
+    def resize_in_progress(self, **failure: str) -> "PodBuilder":
+        return self._condition("PodResizeInProgress", NOW, status="True", **failure)
+
     def tolerating(self, **toleration: Any) -> "PodBuilder":
         return self._with("spec", "tolerations", [toleration])
 

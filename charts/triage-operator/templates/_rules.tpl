@@ -16,6 +16,9 @@
   resources: [pods]
   verbs: [get, list, watch, create, delete]
 - apiGroups: [""]
+  resources: [pods/resize]
+  verbs: [patch]
+- apiGroups: [""]
   resources: [events]
   verbs: [create]
 {{- end }}

@@ -32,6 +32,7 @@ from triage_operator.deciding.opening import open_next
 from triage_operator.deciding.pausing import pause
 from triage_operator.deciding.policy import Alarm, Policy, earliest
 from triage_operator.deciding.queueing import queue
+from triage_operator.deciding.raising_memory import raise_memory, raise_memory_at
 from triage_operator.deciding.refusing import refuse
 from triage_operator.deciding.releasing import accept_release
 from triage_operator.deciding.starting import enforce_start, enforce_start_at
@@ -61,6 +62,7 @@ POLICIES: Final[Sequence[Policy]] = (
     suspend_attempt,
     make_pod,
     leave_node,
+    raise_memory,
     watch,
     # No attempt is open. What is over stays so.
     keep_closed,
@@ -89,6 +91,7 @@ ALARMS: Final[Sequence[Alarm]] = (
     lose_with_pod_at,
     lose_silent_at,
     enforce_start_at,
+    raise_memory_at,
 )
 
 
