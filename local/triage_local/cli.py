@@ -1,4 +1,4 @@
-"""``triage-local``: a local cluster to play with, and the demo on one."""
+"""``triage-local``: a local cluster to play with, the demo on one, and parts of one alone."""
 
 import asyncio
 import logging
@@ -15,7 +15,9 @@ import click
 from triage_local.exceptions import LocalClusterError
 
 if TYPE_CHECKING:
+    from triage_local.apiserver import ApiServer
     from triage_local.cluster import Gemini
+    from triage_local.lone import LoneApiServer
 
 INTERRUPTED: Final = 130
 """Exit status after Ctrl-C or SIGTERM, as of a shell command that SIGINT ended."""
@@ -28,6 +30,13 @@ _model = click.option(
     envvar="DOCS_MODEL",
     show_envvar=True,
     help=f"A Gemini model, used with the key in {_KEY}.  [default: a scripted model, which needs no key]",
+)
+_api_server = click.option(
+    "--api-server",
+    type=click.Choice(["emulated", "real"]),
+    default="emulated",
+    show_default=True,
+    help="real: kube-apiserver, etcd and kube-controller-manager, which have to be on the PATH.",
 )
 
 
@@ -47,7 +56,8 @@ def main() -> None:
     help="File to write for kubectl; must not exist, and is removed at the end.  [default: a temporary one]",
 )
 @_model
-def up(kubeconfig: Path | None, model: str | None) -> None:
+@_api_server
+def up(kubeconfig: Path | None, model: str | None, api_server: str) -> None:
     """Start a local cluster with the operator in it, and keep it until Ctrl-C."""
     if kubeconfig is not None and kubeconfig.exists():
         raise click.ClickException(f"{kubeconfig} exists: name a file that does not")
@@ -55,7 +65,7 @@ def up(kubeconfig: Path | None, model: str | None) -> None:
         raise click.ClickException(f"{kubeconfig} cannot be written: see whether its folder is there")
     from triage_local.playing import play
 
-    _run(play(kubeconfig=kubeconfig, gemini=_gemini(model)))
+    _run(play(kubeconfig=kubeconfig, gemini=_gemini(model), server=_server(api_server)))
 
 
 @main.command()
@@ -67,7 +77,8 @@ def up(kubeconfig: Path | None, model: str | None) -> None:
     help="Folder for summary.json and the operator's log.",
 )
 @_model
-def demo(output: Path, model: str | None) -> None:
+@_api_server
+def demo(output: Path, model: str | None, api_server: str) -> None:
     """Take seven runs to filed issues while their agents are killed, and check what came of it.
 
     One is killed right after its issue was filed, one runs out of memory, one is drained off its node in the
@@ -81,7 +92,7 @@ def demo(output: Path, model: str | None) -> None:
         raise click.ClickException(f"{output} cannot be made: {error.strerror}") from error
     from triage_local.demo import show
 
-    _run(show(gemini=_gemini(model), folder=output))
+    _run(show(gemini=_gemini(model), folder=output, server=_server(api_server)))
 
 
 @main.command()
@@ -99,6 +110,22 @@ def model(host: str, port: int) -> None:
     _run(serve_model(host=host, port=port))
 
 
+@main.command(
+    "api-server", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
+)
+@click.option("--controllers", is_flag=True, help="With kube-controller-manager, for what goes by itself.")
+@click.argument("command", nargs=-1, type=click.UNPROCESSED)
+def lend_api_server(controllers: bool, command: tuple[str, ...]) -> None:
+    """Run COMMAND beside a real API server without nodes, which it finds by KUBECONFIG.
+
+    Without a command its kubeconfig's path is printed, and it stays until standard input ends. The exit status is
+    that of the command. What it is made of has to be on the PATH: etcd, kube-apiserver, kube-controller-manager.
+    """
+    from triage_local.lone.lending import lend
+
+    _run(lend(command, controllers=controllers))
+
+
 def _gemini(model: str | None) -> "Gemini | None":
     if model is None:
         return None
@@ -110,6 +137,16 @@ def _gemini(model: str | None) -> "Gemini | None":
     from triage_local.cluster import Gemini
 
     return Gemini(name=model, api_key=api_key)
+
+
+def _server(kind: str) -> "ApiServer | LoneApiServer":
+    if kind == "real":
+        from triage_local.lone import LoneApiServer
+
+        return LoneApiServer()
+    from triage_local.apiserver import ApiServer
+
+    return ApiServer()
 
 
 def _run(work: Coroutine[None, None, int]) -> None:

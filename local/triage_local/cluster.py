@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from kubernetes.aio import client
+from kubernetes.aio import client, config
 
 from triage_contract.api.crds import AGENT, RUN, build_crd
 from triage_contract.names import API_VERSION, DocsEnv
@@ -21,6 +21,7 @@ from triage_local.exceptions import ProgramError
 from triage_local.guard import Guard
 from triage_local.kubelet import Image, ProcessKubelet, python_image
 from triage_local.kubelet.cluster import Cluster
+from triage_local.lone import LoneApiServer
 from triage_local.model import ScriptedModel
 from triage_local.objects import (
     DATABASE_SECRET,
@@ -91,6 +92,7 @@ class LocalCluster:
         gemini: Gemini | None = None,
         operator_log: Path | None = None,
         operator_settings: Mapping[str, str] | None = None,
+        server: ApiServer | LoneApiServer | None = None,
     ) -> None:
         """Prepare, and start nothing.
 
@@ -99,13 +101,14 @@ class LocalCluster:
             gemini: The agents' model; None: a scripted one.
             operator_log: File for the operator's log, which stays; None: one in the cluster's folder.
             operator_settings: Variables of its environment, beside those that it needs to find the rest.
+            server: The API server, not started; None: the emulator.
         """
         self._chosen_kubeconfig = kubeconfig
         self._chosen_log = operator_log
         self._operator_settings = operator_settings
         self._gemini = gemini
         self._resources = contextlib.AsyncExitStack()
-        self.server = ApiServer()
+        self.server = server or ApiServer()
         self.model = ScriptedModel()
         """Runs, and is asked nothing, where the agents have a real one."""
 
@@ -190,7 +193,10 @@ class LocalCluster:
         self.kubeconfig = self._chosen_kubeconfig or self.folder / "kubeconfig"
         resources.callback(self.kubeconfig.unlink, missing_ok=True)
         self.server.write_kubeconfig(self.kubeconfig, namespace=NAMESPACE)
-        configuration = client.Configuration(host=self.server.url)
+        configuration = client.Configuration()
+        await config.load_kube_config(  # type: ignore[no-untyped-call]
+            str(self.kubeconfig), client_configuration=configuration, temp_file_path=str(self.folder)
+        )
         self.api = Cluster(configuration)
         resources.push_async_callback(self.api.close)
         image = self._image()

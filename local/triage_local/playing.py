@@ -5,7 +5,9 @@ from pathlib import Path
 
 from rich.console import Console
 
+from triage_local.apiserver import ApiServer
 from triage_local.cluster import Gemini, LocalCluster
+from triage_local.lone import LoneApiServer
 from triage_local.objects import NAMESPACE
 
 _TRY = f"""\
@@ -37,11 +39,11 @@ Scripted model             {url}/requests lists what it was asked
   with time for losses     curl {url}/faults --data '{{"delay_seconds": 5, "times": 999}}'"""
 
 
-async def play(*, kubeconfig: Path | None, gemini: Gemini | None) -> int:
+async def play(*, kubeconfig: Path | None, gemini: Gemini | None, server: ApiServer | LoneApiServer) -> int:
     """Keep a cluster running until cancelled; give an exit status if the operator ends before."""
     console = Console(highlight=False, soft_wrap=True)
     console.print("Starting a cluster with two nodes ...")
-    async with LocalCluster(kubeconfig=kubeconfig, gemini=gemini) as cluster:
+    async with LocalCluster(kubeconfig=kubeconfig, gemini=gemini, server=server) as cluster:
         model = (
             f"Model                      {gemini.name}" if gemini else _SCRIPTED.format(url=cluster.model.url)
         )

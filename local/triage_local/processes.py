@@ -1,8 +1,9 @@
-"""Programs of this Python environment, run as processes that end when we do."""
+"""Programs, run as processes that end when we do."""
 
 import asyncio
 import contextlib
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -33,7 +34,7 @@ class Process:
 
     @classmethod
     async def start(cls, *command: str, environment: Mapping[str, str], log: Path, guard: Guard) -> Self:
-        """Start a program of this Python environment.
+        """Start a program of this Python environment, or else of this machine.
 
         Args:
             command: Its name, and its arguments.
@@ -44,14 +45,8 @@ class Process:
         Raises:
             ProgramError: It is not installed.
         """
-        program = Path(sys.executable).with_name(command[0])
-        if not program.exists():
-            raise ProgramError(f"{program.name} is not installed beside {sys.executable}")
-        basics = {
-            "PATH": f"{program.parent}:{os.environ.get('PATH', os.defpath)}",
-            "HOME": str(log.parent),
-            "LANG": "C.UTF-8",
-        }
+        program = find(command[0])
+        basics = {"PATH": _search_path(), "HOME": str(log.parent), "LANG": "C.UTF-8"}
         with log.open("ab") as output:
             process = await asyncio.create_subprocess_exec(
                 program,
@@ -92,8 +87,24 @@ class Process:
         await self.kill()
 
 
+def find(program: str) -> Path:
+    """Find a program, first beside our Python, then on the PATH.
+
+    Raises:
+        ProgramError: It is in neither.
+    """
+    found = shutil.which(program, path=_search_path())
+    if found is None:
+        raise ProgramError(f"{program} is neither installed beside {sys.executable} nor on the PATH")
+    return Path(found)
+
+
+def _search_path() -> str:
+    return f"{Path(sys.executable).parent}:{os.environ.get('PATH', os.defpath)}"
+
+
 async def run(*command: str, environment: Mapping[str, str], folder: Path, guard: Guard) -> Finished:
-    """Run a program of this Python environment to its end; see ``Process.start``.
+    """Run a program to its end; see ``Process.start``.
 
     What it says is kept in ``folder`` meanwhile.
 

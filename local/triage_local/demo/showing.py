@@ -13,6 +13,7 @@ from triage_contract.database.engine import open_engine
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.names import API_VERSION
 from triage_contract.states import Phase
+from triage_local.apiserver import ApiServer
 from triage_local.cluster import Gemini, LocalCluster
 from triage_local.demo.agents import (
     build_archived,
@@ -40,6 +41,7 @@ from triage_local.demo.narrating import told
 from triage_local.demo.reporting import print_report, write_summary
 from triage_local.demo.story import Story
 from triage_local.exceptions import LocalClusterError
+from triage_local.lone import LoneApiServer
 from triage_local.objects import NAMESPACE
 
 Json = dict[str, Any]
@@ -50,12 +52,13 @@ _RUNS: Final = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}/triageruns"
 _PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
 
 
-async def show(*, gemini: Gemini | None, folder: Path) -> int:
+async def show(*, gemini: Gemini | None, folder: Path, server: ApiServer | LoneApiServer) -> int:
     """Run the demo; give its exit status: 0 where everything was as it should be.
 
     Args:
         gemini: The agents' model; None: the scripted one.
         folder: Gets ``summary.json`` and the operator's log.
+        server: The API server, not started.
     """
     console = Console(highlight=False)
     if not console.is_terminal:
@@ -63,8 +66,9 @@ async def show(*, gemini: Gemini | None, folder: Path) -> int:
     summary, log = folder / "summary.json", folder / "operator.log"
     _clear(summary, log)
     story = Story(console)
-    story.done("cluster", "starts: API server, two nodes, Postgres, model, operator")
-    async with LocalCluster(gemini=gemini, operator_log=log) as cluster:
+    api_server = "API server" if isinstance(server, ApiServer) else "kube-apiserver with etcd and controllers"
+    story.done("cluster", f"starts: {api_server}, two nodes, Postgres, model, operator")
+    async with LocalCluster(gemini=gemini, operator_log=log, server=server) as cluster:
         story.done("cluster", "is ready")
         evidence = await _perform(cluster, story)
     found = problems(evidence)

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import signal
+import ssl
 from collections.abc import Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Self
 from kubernetes.aio import client
 
 from triage_local.guard import Guard
+from triage_local.keys import make_certificate, make_key
 from triage_local.kubelet.cluster import MERGE, STRATEGIC, Cluster, Json
 from triage_local.kubelet.containers import Container
 from triage_local.kubelet.exceptions import ClusterError, NoSuchContainerError
@@ -55,6 +57,8 @@ class ProcessKubelet:
         self._node_names = nodes
         self._node_memory = node_memory
         self._timing = timing or Timing()
+        # A real API server asks kubelets over TLS, and does not ask whose certificate they show.
+        self._secure = configuration.host.startswith("https:")
         self._nodes: dict[str, Node] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._cluster = Cluster(configuration, watch_seconds=self._timing.watch_seconds)
@@ -67,7 +71,7 @@ class ProcessKubelet:
             guard = resources.enter_context(Guard())
             guard.watch_folder(self._folder)
             resources.push_async_callback(self._cluster.close)
-            logs = LogServer(self._find)
+            logs = LogServer(self._find, await self._tls(guard) if self._secure else None)
             port = await logs.start()
             resources.push_async_callback(logs.close)
             memory = MemoryLimits(self._timing.memory_poll_seconds)
@@ -192,6 +196,14 @@ class ProcessKubelet:
             raise NoSuchContainerError(f'pod "{pod}" in namespace "{namespace}" is not here')
         # The process of one that was deleted by force may still be there beside its successor.
         return min(named, key=lambda runner: runner.removed)
+
+    async def _tls(self, guard: Guard) -> ssl.SSLContext:
+        key, certificate = self._folder / "kubelet.key", self._folder / "kubelet.crt"
+        await make_key(key, guard)
+        await make_certificate(certificate, key, guard)
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        context.load_cert_chain(certificate, key)
+        return context
 
     def _find(self, namespace: str, pod: str, container: str) -> Container:
         return self._runner(namespace, pod).container(container)

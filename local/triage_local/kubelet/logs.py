@@ -1,6 +1,7 @@
 """The kubelet's own HTTP endpoint, from which an API server fetches what ``kubectl logs`` shows."""
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
@@ -19,14 +20,16 @@ _SHUTDOWN_SECONDS = 0.2
 
 
 class LogServer:
-    """Serves ``GET /containerLogs/{namespace}/{pod}/{container}`` on a loopback port, over plain HTTP.
+    """Serves ``GET /containerLogs/{namespace}/{pod}/{container}`` on a loopback port.
 
     ``tailLines``, ``limitBytes`` and ``follow`` are understood. Lines have no times, since a process writes
     its file itself: ``timestamps`` and ``sinceSeconds`` change nothing.
     """
 
-    def __init__(self, find: FindContainer) -> None:
+    def __init__(self, find: FindContainer, tls: ssl.SSLContext | None = None) -> None:
+        """Take a way to find containers, and how to encrypt; None: plain HTTP."""
         self._find = find
+        self._tls = tls
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> int:
@@ -37,7 +40,7 @@ class LogServer:
             application, handler_cancellation=True, access_log=None, shutdown_timeout=_SHUTDOWN_SECONDS
         )
         await self._runner.setup()
-        await web.TCPSite(self._runner, HOST_IP, 0).start()
+        await web.TCPSite(self._runner, HOST_IP, 0, ssl_context=self._tls).start()
         port: int = self._runner.addresses[0][1]
         return port
 

@@ -70,7 +70,9 @@ class PodRunner:
         """See the object as it is now."""
         self.pod = pod
         if "deletionTimestamp" in pod["metadata"]:
-            self._end(pod["metadata"].get("deletionGracePeriodSeconds", 0))
+            grace_seconds = pod["metadata"].get("deletionGracePeriodSeconds", 0)
+            # A deletion by force is seen a moment before the object is gone, and means no less than that.
+            self._end(grace_seconds or self._machine.timing.forced_grace_seconds)
 
     def remove(self) -> None:
         """See that the object is gone. A process that is still there was deleted by force."""
