@@ -49,7 +49,7 @@ async def check_cluster(
                 where = "all namespaces" if namespace is None else f"namespace {namespace}"
                 yield Finding(what=f"permissions in {where}", fault=_denied(denied))
             denied = [one for one in NODE_PERMISSIONS if not await kube.allowed(*one, None)]
-            yield Finding(what="permission to list nodes", fault=_denied(denied))
+            yield Finding(what="permissions on nodes", fault=_denied(denied))
             denied = [
                 one
                 for one in LEASE_PERMISSIONS

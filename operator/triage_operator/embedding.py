@@ -17,7 +17,7 @@ import kopf
 
 from triage_contract.names import GROUP, VERSION
 from triage_operator.hearing import INACTIVITY_SECONDS, WATCH_SECONDS, Hearing
-from triage_operator.kube import Kube, Object
+from triage_operator.kube import PAGE, Kube, Object
 from triage_operator.resources import AGENTS, OUR_PODS, PODS, RUNS
 
 See = Callable[[str, str | None, Object], None]
@@ -30,10 +30,19 @@ _REQUEST_SECONDS: Final = 30.0
 
 
 class Watcher:
-    """Watches runs, agents and the pods of attempts. ``namespaces`` empty: everywhere."""
+    """Watches ``resources``, by their plural names: of pods those of attempts. ``namespaces`` empty: everywhere."""
 
-    def __init__(self, kube: Kube, *, see: See, hearing: Hearing, namespaces: tuple[str, ...]) -> None:
+    def __init__(
+        self,
+        kube: Kube,
+        *,
+        resources: tuple[str, ...],
+        see: See,
+        hearing: Hearing,
+        namespaces: tuple[str, ...],
+    ) -> None:
         self._kube = kube
+        self._resources = resources
         self._see = see
         self._hearing = hearing
         self._namespaces = namespaces
@@ -102,9 +111,9 @@ class Watcher:
 
             return tell
 
-        kopf.on.event(GROUP, VERSION, RUNS, id=RUNS, registry=registry)(handler(RUNS))
-        kopf.on.event(GROUP, VERSION, AGENTS, id=AGENTS, registry=registry)(handler(AGENTS))
-        kopf.on.event("v1", PODS, id=PODS, registry=registry)(handler(PODS))
+        for resource in self._resources:
+            group, version = (GROUP, VERSION) if resource in (RUNS, AGENTS) else ("", "v1")
+            kopf.on.event(group, version, resource, id=resource, registry=registry)(handler(resource))
         return registry
 
 
@@ -124,6 +133,8 @@ def kopf_settings() -> kopf.OperatorSettings:
     settings.posting.enabled = False
     settings.posting.loggers = False
     settings.watching.label_selectors["v1", PODS] = OUR_PODS
+    # The nodes of a large cluster are tens of megabytes.
+    settings.watching.chunk_size = int(PAGE)
     settings.watching.server_timeout = WATCH_SECONDS
     settings.watching.inactivity_timeout = INACTIVITY_SECONDS
     settings.networking.request_timeout = _REQUEST_SECONDS

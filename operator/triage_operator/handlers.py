@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from triage_operator.kube import Object
 from triage_operator.places import AgentKey, Places
-from triage_operator.resources import AGENTS, PODS, RUNS
+from triage_operator.resources import AGENTS, NODES, PODS, RUNS
 from triage_operator.sightings import Sightings, run_of
 from triage_operator.store import RunKey
 
@@ -30,8 +30,8 @@ class Handlers:
 
     def see(self, resource: str, event: str | None, thing: Object) -> None:
         """Take an event in."""
-        handle = {RUNS: self._see_run, PODS: self._see_pod, AGENTS: self._see_agent}[resource]
-        handle(thing, event)
+        handlers = {RUNS: self._see_run, PODS: self._see_pod, AGENTS: self._see_agent, NODES: self._see_node}
+        handlers[resource](thing, event)
 
     def _see_run(self, run: Object, event: str | None) -> None:
         deleted = event == DELETED
@@ -50,6 +50,10 @@ class Handlers:
         news = owner is not None and self._sightings.pod(pod, deleted=event == DELETED)
         if news and owner is not None and not (event is None and self._sightings.is_over(owner)):
             self._wake(owner)
+
+    def _see_node(self, node: Object, event: str | None) -> None:
+        for run in self._sightings.node(node, deleted=event == DELETED):
+            self._wake(run)
 
     def _see_agent(self, agent: Object, event: str | None) -> None:
         metadata = agent["metadata"]

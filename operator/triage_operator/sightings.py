@@ -1,15 +1,16 @@
-"""What this process has seen of runs and pods: for the sweep to compare with, and for pods that are gone.
+"""What this process has seen of runs, pods and nodes: for the sweep to compare with, and for what is gone or going.
 
 Nothing here is needed for a run to end well: after a restart it is empty, and a pod that vanished unseen is just that.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from triage_contract.names import GROUP, Label
 from triage_contract.states import Phase
 from triage_operator.kube import Object
+from triage_operator.node_taints import Taint, parting_taints
 from triage_operator.store import RunKey
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
@@ -30,17 +31,25 @@ class Version:
         return cls(uid=metadata["uid"], resource_version=metadata["resourceVersion"])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PodSighting:
+    """A pod that was seen. ``node`` None: it had none yet."""
+
+    version: Version
+    node: str | None
+
+
 class Sightings:
-    """The newest version seen of each run and pod, and the last words of pods."""
+    """The newest version seen of each run and pod, the last words of pods, and the nodes that are about to go."""
 
     def __init__(self) -> None:
         self.runs: dict[RunKey, Version] = {}
         """Runs by namespace and name."""
         self.phases: dict[RunKey, str] = {}
         """Their phases, for the metrics; the empty text where no status was written yet."""
-        self.cordoned: frozenset[str] = frozenset()
-        """Nodes that take no more pods."""
-        self._pods: dict[RunKey, dict[str, Version]] = {}
+        self.parting: dict[str, tuple[Taint, ...]] = {}
+        """Nodes that are about to go, and by which of their taints."""
+        self._pods: dict[RunKey, dict[str, PodSighting]] = {}
         self._last_words: dict[RunKey, dict[str, Object]] = {}
 
     def run(self, run: Object) -> bool:
@@ -78,14 +87,26 @@ class Sightings:
             # The first terminal status counts: a kubelet that restarts may turn it into another one later.
             if not _is_ended(words.get(pod["metadata"]["uid"])):
                 words[pod["metadata"]["uid"]] = pod
-        versions = self._pods.setdefault(key, {})
-        version = Version.of(pod)
-        news = deleted or versions.get(name) != version
+        seen = self._pods.setdefault(key, {})
+        sighting = PodSighting(version=Version.of(pod), node=(pod.get("spec") or {}).get("nodeName"))
+        news = deleted or seen.get(name) != sighting
         if deleted:
-            versions.pop(name, None)
+            seen.pop(name, None)
         else:
-            versions[name] = version
+            seen[name] = sighting
         return news
+
+    def node(self, node: Object, *, deleted: bool = False) -> Iterable[RunKey]:
+        """Take note of a node; where it is news that it is about to go, give the runs with a pod on it."""
+        name = node["metadata"]["name"]
+        before = self.parting.pop(name, ())
+        taints = () if deleted else parting_taints(node)
+        if not taints:
+            return ()
+        self.parting[name] = taints
+        if taints == before:
+            return ()
+        return [key for key, seen in self._pods.items() if any(pod.node == name for pod in seen.values())]
 
     def last_words(self, key: RunKey, run_uid: str) -> Mapping[int, Object]:
         """Give what was seen last of a run's pods, by epoch, as far as it tells anything of their end."""
@@ -98,9 +119,9 @@ class Sightings:
 
     def missing(self, pods: Mapping[RunKey, set[str]]) -> Iterator[RunKey]:
         """Give the runs of pods that were seen before and are not among ``pods``, and forget those."""
-        for key, versions in self._pods.items():
-            for name in set(versions) - pods.get(key, set()):
-                del versions[name]
+        for key, seen in self._pods.items():
+            for name in set(seen) - pods.get(key, set()):
+                del seen[name]
                 yield key
 
     def forget(self, key: RunKey) -> None:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from triage_contract.exceptions import DatabaseError
-from triage_operator.exceptions import KubeError, KubeRefusedError
+from triage_operator.exceptions import KubeError
 from triage_operator.kube import Kube
 from triage_operator.places import AgentKey, Places
 from triage_operator.queueing import WorkQueue
@@ -86,7 +86,6 @@ class Sweeper:
             KubeError, DatabaseError: it could not be completed.
         """
         started = time.monotonic()
-        await self._look_at_nodes()
         resync = self._resynced_at is None or started - self._resynced_at >= self._settings.resync_seconds
         # Rows first: a run that is recorded later than this has been listed, or its object is not there.
         active = await self._store.active_runs()
@@ -119,7 +118,7 @@ class Sweeper:
                 # Only a reading of that name proves that the run is gone: the pass makes it.
                 self._sightings.forget(key)
                 self._queue.wake(key)
-            elif self._sightings.is_over(key) or recorded.node in self._sightings.cordoned:
+            elif self._sightings.is_over(key) or recorded.node in self._sightings.parting:
                 self._queue.wake(key)
         for key in set(self._sightings.runs) - set(standing):
             self._queue.wake(key)
@@ -127,15 +126,6 @@ class Sweeper:
         self._swept_at = time.monotonic()
         if resync:
             self._resynced_at = started
-
-    async def _look_at_nodes(self) -> None:
-        try:
-            nodes = [node["metadata"]["name"] async for node in self._kube.list_cordoned_nodes()]
-        except KubeRefusedError as error:
-            # Without the right to list nodes, an eviction tells as well, only later.
-            _logger.debug("nodes cannot be listed", extra={"action": "sweep", "reason": str(error)})
-            nodes = []
-        self._sightings.cordoned = frozenset(nodes)
 
     def _is_watched(self, namespace: str) -> bool:
         return not self._namespaces or namespace in self._namespaces

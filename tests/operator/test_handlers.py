@@ -8,7 +8,7 @@ import pytest
 from triage_contract.names import API_VERSION
 from triage_operator.handlers import Handlers
 from triage_operator.places import AgentKey, Places
-from triage_operator.resources import AGENTS, PODS, RUNS
+from triage_operator.resources import AGENTS, NODES, PODS, RUNS
 from triage_operator.sightings import Sightings
 from triage_operator.store import RunKey
 
@@ -69,3 +69,15 @@ def test_an_agent_wakes_its_unfinished_runs_when_its_spec_changes_and_not_its_st
     woken.handlers.see(AGENTS, "DELETED", _thing("default", 3, generation=2))
     assert woken.runs == [("docs", "tokens")] * 3
     assert woken.agents == [AGENT] * 3
+
+
+def test_a_node_that_is_about_to_go_wakes_the_runs_on_it(woken: Woken) -> None:
+    owner = {"apiVersion": API_VERSION, "kind": "TriageRun", "name": "tokens"}
+    woken.handlers.see(
+        PODS, None, _thing("tokens-a1", ownerReferences=[owner]) | {"spec": {"nodeName": "node-1"}}
+    )
+    woken.runs.clear()
+    woken.handlers.see(NODES, None, _thing("node-1"))
+    assert woken.runs == []
+    woken.handlers.see(NODES, "MODIFIED", _thing("node-1") | {"spec": {"unschedulable": True}})
+    assert woken.runs == [("docs", "tokens")]

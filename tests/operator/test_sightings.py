@@ -92,3 +92,33 @@ def test_a_pod_that_is_no_longer_listed_is_missed_once() -> None:
     assert list(sightings.missing({KEY: {"tokens-a2"}})) == []
     sightings.forget(KEY)
     assert list(sightings.missing({})) == []
+
+
+def _node(*taints: str) -> dict[str, Any]:
+    spec = {"taints": [{"key": key, "effect": "NoSchedule"} for key in taints]}
+    return {"metadata": {"name": "node-1"}, "spec": spec}
+
+
+def test_a_node_that_is_about_to_go_concerns_the_runs_that_have_a_pod_on_it() -> None:
+    sightings = Sightings()
+    sightings.pod(_pod() | {"spec": {"nodeName": "node-1"}})
+    sightings.pod(_pod(metadata={"namespace": "elsewhere"}) | {"spec": {"nodeName": "node-2"}})
+    assert not sightings.node(_node())
+    assert list(sightings.node(_node("karpenter.sh/disrupted"))) == [KEY]
+    assert list(sightings.parting) == ["node-1"]
+
+
+def test_a_node_that_is_about_to_go_is_news_once() -> None:
+    sightings = Sightings()
+    sightings.pod(_pod() | {"spec": {"nodeName": "node-1"}})
+    sightings.node(_node("karpenter.sh/disrupted"))
+    assert not sightings.node(_node("karpenter.sh/disrupted"))
+    assert list(sightings.node(_node("karpenter.sh/disrupted", "ToBeDeletedByClusterAutoscaler"))) == [KEY]
+
+
+def test_a_node_that_stays_after_all_or_is_gone_is_not_about_to_go() -> None:
+    sightings = Sightings()
+    for gone in (False, True):
+        sightings.node(_node("karpenter.sh/disrupted"))
+        sightings.node(_node("karpenter.sh/disrupted") if gone else _node(), deleted=gone)
+        assert not sightings.parting

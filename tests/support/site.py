@@ -44,3 +44,8 @@ class Site(Workplace):
         """Label a node."""
         body = {"metadata": {"labels": dict(labels)}}
         await self.cluster.api.request("PATCH", f"/api/v1/nodes/{node}", body, content_type=MERGE)
+
+    async def taint_node(self, node: str, *taints: Mapping[str, str]) -> None:
+        """Give a node these taints, and no others."""
+        body = {"spec": {"taints": [dict(taint) for taint in taints]}}
+        await self.cluster.api.request("PATCH", f"/api/v1/nodes/{node}", body, content_type=MERGE)

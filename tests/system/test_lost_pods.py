@@ -102,6 +102,32 @@ async def test_a_cordoned_node_is_left_before_any_eviction(site: Site) -> None:
     assert await site.suppressed("moved") == (0, 0)
 
 
+async def test_a_node_that_an_autoscaler_is_about_to_take_away_is_left_at_the_next_boundary(
+    system: System, site: Site
+) -> None:
+    taint = {"key": "ToBeDeletedByClusterAutoscaler", "value": "1764565200", "effect": "NoSchedule"}
+    async with holding(site.engine, "doomed", Place.IN_TOOL) as hold:
+        await site.create_run("doomed")
+        await hold.reached()
+        pod = await site.pod("doomed")
+        node = pod["spec"]["nodeName"]
+        await site.taint_node(node, taint)
+        try:
+            (message,) = await site.told("doomed", "HandingOff")
+            await hold.release()
+            status = await site.succeeded("doomed", ["drain"])
+        finally:
+            await site.taint_node(node)
+    assert taint["key"] in message
+    assert status["attempts"][0]["outcome"] == "handed_off"
+    assert status["attempts"][1]["node"] != node
+    assert status["toolCalls"] == {"begun": 3, "done": 3, "suppressed": 0}
+    # It left by itself: nobody had evicted it.
+    assert "DisruptionTarget" not in str((await site.pod("doomed"))["status"])
+    labels = {"namespace": site.namespace, "cause": "drain"}
+    assert await system.counted("triage_resumes_total", **labels) == 1
+
+
 @pytest.mark.parametrize(
     ("grace_seconds", "causes"), [(None, {"deleted"}), (0, {"vanished", "deleted", "sigterm"})]
 )
