@@ -25,5 +25,5 @@
 {{- define "triage-operator.nodeRules" }}
 - apiGroups: [""]
   resources: [nodes]
-  verbs: [list]
+  verbs: [list, watch]
 {{- end }}
