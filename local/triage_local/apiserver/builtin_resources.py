@@ -68,7 +68,7 @@ def _core_resources() -> list[Resource]:
             strategy=PodStrategy(),
             short_names=("po",),
             categories=("all",),
-            subresources=("status", "binding", "eviction", "log"),
+            subresources=("status", "binding", "eviction", "log", "resize"),
             columns=columns.PODS,
             fields={
                 "spec.nodeName": "",

@@ -24,6 +24,7 @@ _SUBRESOURCE_VERBS: Final = {
     "eviction": ("create",),
     "finalize": ("update",),
     "log": ("get",),
+    "resize": ("get", "patch", "update"),
     "status": ("get", "patch", "update"),
 }
 _SUBRESOURCE_KINDS: Final[dict[str, Json]] = {

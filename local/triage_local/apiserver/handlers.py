@@ -125,7 +125,7 @@ class ResourceHandler:
             lambda _: sent,
             asked,
             subresource=target.subresource,
-            unconditional=target.resource.strategy.unconditional_update,
+            replaces=True,
         )
         return rendering.one(target.resource, updated, request, warnings=asked.warnings)
 

@@ -22,7 +22,7 @@ class Subresources:
         self._writer = writer
 
     async def answer(self, target: Target, request: web.Request) -> web.StreamResponse | None:
-        """The answer; None: the request is to the object or its status."""
+        """The answer; None: the request is to the object, or to a part of it."""
         match request.method, target.subresource:
             case "POST", "eviction":
                 return self._evict(target, await read_object(request, "V1Eviction"))
@@ -32,7 +32,7 @@ class Subresources:
                 return self._finalize(target, request, await read_object(request, "V1Namespace"))
             case "GET", "log":
                 return await self._log(target, request)
-            case _, "" | "status":
+            case _, "" | "status" | "resize":
                 return None
         raise MethodNotAllowedError("the server does not allow this method on the requested resource")
 

@@ -98,21 +98,25 @@ class Writer:
         options: WriteOptions,
         *,
         subresource: str = "",
-        unconditional: bool = True,
+        replaces: bool = False,
     ) -> Json:
         """Put what ``change`` makes of the object in its place, and return it.
 
-        ``change`` gets and returns the object in the shape of the resource's version. With the subresource
-        ``status`` only the status is taken from it. ``unconditional``: it may lack a resource version.
+        ``change`` gets and returns the object in the shape of the resource's version. With the subresources
+        ``status`` and ``resize`` only what they are for is taken from it. ``replaces``: the object is sent as a whole,
+        not as a patch.
         """
         old = self.read(resource, key)
         sent = self._decoded(resource, change(resource.shown(old)), options)
-        self._check_identity(resource, old, sent, unconditional)
+        self._check_identity(resource, old, sent, replaces)
         strategy = resource.strategy
         taken = resource.taken(sent)
         if subresource == "status":
             new = taking_status_from(taken, old)
             errors = strategy.status_errors(new, old)
+        elif subresource == "resize":
+            new = strategy.resized(taken, old)
+            errors = strategy.resize_errors(new, old)
         else:
             kept = {name: metadata(old)[name] for name in _SERVER_FIELDS if name in metadata(old)}
             fields = {name: value for name, value in metadata(taken).items() if name not in _SERVER_FIELDS}
@@ -207,7 +211,7 @@ class Writer:
         if errors:
             raise exceptions.invalid(resource.group, resource.kind, name_of(obj), errors)
 
-    def _check_identity(self, resource: Resource, old: Json, sent: Json, unconditional: bool) -> None:
+    def _check_identity(self, resource: Resource, old: Json, sent: Json, replaces: bool) -> None:
         name = name_of(old)
         if name_of(sent) != name:
             raise BadRequestError(
@@ -216,6 +220,9 @@ class Writer:
         if namespace_of(sent) not in ("", namespace_of(old)):
             raise BadRequestError("the namespace of the object does not match the namespace on the URL")
         if uid_of(sent) not in ("", uid_of(old)):
+            if not replaces:
+                immutable = invalid_value("metadata.uid", uid_of(sent), "field is immutable")
+                self._refuse(resource, old, [immutable])
             why = (
                 f"Precondition failed: UID in precondition: {uid_of(sent)}, UID in object meta: {uid_of(old)}"
             )
@@ -223,7 +230,7 @@ class Writer:
         version = metadata(sent).get("resourceVersion")
         if version and version != metadata(old)["resourceVersion"]:
             raise exceptions.conflict(resource.group, resource.plural, name, _MODIFIED)
-        if not version and not unconditional:
+        if not version and replaces and not resource.strategy.unconditional_update:
             detail = "must be specified for an update"
             self._refuse(resource, old, [invalid_value("metadata.resourceVersion", 0, detail)])
 

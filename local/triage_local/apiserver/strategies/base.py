@@ -50,6 +50,14 @@ class Strategy:
         """The changed object with its defaults; the status is already the right one."""
         return new
 
+    def resized(self, new: Json, old: Json) -> Json:
+        """The changed object as the subresource ``resize`` takes it, for those that have one."""
+        return old
+
+    def resize_errors(self, new: Json, old: Json) -> list[FieldError]:
+        """What is wrong with an object that is being resized."""
+        return []
+
     def errors(self, new: Json, old: Json | None) -> list[FieldError]:
         """What is wrong with the object; ``old`` is None when it is being created."""
         return metadata_errors(new, label_name=self.label_name)

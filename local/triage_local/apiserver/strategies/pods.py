@@ -15,6 +15,7 @@ from triage_local.apiserver.naming import label_errors
 from triage_local.apiserver.objects import Json
 from triage_local.apiserver.quantities import amount
 from triage_local.apiserver.strategies.base import Strategy
+from triage_local.apiserver.strategies.resizing import resize_errors, resized
 
 DEFAULT_GRACE_SECONDS: Final = 30
 TOLERATION_SECONDS: Final = 300
@@ -61,6 +62,16 @@ class PodStrategy(Strategy):
         if spec["restartPolicy"] not in RESTART_POLICIES:
             found.append(unsupported("spec.restartPolicy", spec["restartPolicy"], RESTART_POLICIES))
         return found
+
+    def resized(self, new: Json, old: Json) -> Json:
+        """Other resources for the containers, and nothing else."""
+        pod = resized(new, old)
+        return {**pod, "spec": _defaulted_spec(pod["spec"])}
+
+    def resize_errors(self, new: Json, old: Json) -> list[FieldError]:
+        """What holds for a new pod holds for a resized one."""
+        found = super().errors(new, old) + _container_errors(new["spec"].get("containers") or [])
+        return [*found, *resize_errors(new, old, _quality_of_service(new["spec"]))]
 
     def grace_seconds(self, obj: Json, asked: int | None) -> int:
         """The wish, else the pod's own period; none for a pod that runs nowhere, or no more."""
