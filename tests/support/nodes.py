@@ -22,7 +22,13 @@ from triage_local.kubelet.cluster import Cluster
 
 Json: TypeAlias = dict[str, Any]
 
-QUICK = Timing(termination_delay_seconds=0.05, retry_seconds=0.05, forced_grace_seconds=1.0, watch_seconds=1)
+QUICK = Timing(
+    termination_delay_seconds=0.05,
+    retry_seconds=0.05,
+    resize_seconds=0.05,
+    forced_grace_seconds=1.0,
+    watch_seconds=1,
+)
 PYTHON = "example/python:1"
 _GIVEN = os.environ.get("TRIAGE_TEST_KUBECONFIG")
 _PODS = "/api/v1/namespaces/default/pods"

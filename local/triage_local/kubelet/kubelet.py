@@ -49,7 +49,7 @@ class ProcessKubelet:
             folder: Of ours alone; removed at the end, also where we are killed.
             images: What the names of images stand for; more can come into ``images`` later.
             nodes: Names.
-            node_memory: Allocatable memory of each node, for the scheduler.
+            node_memory: Allocatable memory of each node.
             timing: How long things take.
         """
         self.images = dict(images)
@@ -135,6 +135,10 @@ class ProcessKubelet:
         for pod in pods:
             await self._evict(pod)
         await self._nodes[node].wait_for_end({pod["uid"] for pod in pods})
+
+    async def set_memory(self, node: str, memory: str) -> None:
+        """Let a node have another amount of memory; its pods keep what they have."""
+        await self._nodes[node].set_memory(memory)
 
     async def lose(self, node: str, number: signal.Signals | None = None) -> None:
         """Silence a node's kubelet: nothing of the API server reaches its pods, nothing of them is reported.

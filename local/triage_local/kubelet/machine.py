@@ -26,6 +26,8 @@ class Timing:
     forced_grace_seconds: float = 1.0
     """From SIGTERM to SIGKILL for a process whose pod was deleted by force."""
     memory_poll_seconds: float = 0.05
+    resize_seconds: float = 1.0
+    """From more memory for a running container to the status that says so, as with a real kubelet."""
     watch_seconds: int = 10
     """After which a lost event is made good for. A real kubelet does not notice one."""
     heartbeat_seconds: float = 10.0

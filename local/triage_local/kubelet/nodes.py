@@ -5,6 +5,7 @@ import logging
 import os
 import platform
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final
 
 from triage_local.kubelet.cluster import MERGE, STRATEGIC, Json
@@ -30,7 +31,7 @@ class Node:
 
         Args:
             name: Of the node.
-            memory: What it says that it has, as a quantity. Nothing else keeps its pods to it.
+            memory: What it has, as a quantity: for the scheduler, and for pods that ask for more than they came with.
             port: Where the kubelet serves logs.
             machine: What it shares with the other nodes.
         """
@@ -81,6 +82,13 @@ class Node:
             if isinstance(result, Exception):
                 raise result
 
+    async def set_memory(self, memory: str) -> None:
+        """Have another amount of memory from now on; its pods keep what they have."""
+        self._capacity["memory"] = memory
+        await self._machine.cluster.request(
+            "PATCH", f"{self.path}/status", self._status(), content_type=STRATEGIC
+        )
+
     async def wait_for_end(self, uids: set[str]) -> None:
         """Wait until these pods are neither processes nor objects."""
         if tasks := [task for uid, task in self._tasks.items() if uid in uids]:
@@ -102,13 +110,21 @@ class Node:
     def _observe(self, pod: Json) -> None:
         uid = pod["metadata"]["uid"]
         if uid not in self.runners:
-            self.runners[uid] = PodRunner(pod, self._machine, self._capacity, self.online)
+            self.runners[uid] = PodRunner(
+                pod, self._machine, self._capacity, partial(self._requested_by_others, uid), self.online
+            )
             self._tasks[uid] = asyncio.create_task(self._run_pod(self.runners[uid]))
         self.runners[uid].observe(pod)
 
     async def _run_pod(self, runner: PodRunner) -> None:
         await runner.run()
         del self.runners[runner.uid], self._tasks[runner.uid]
+        # A real kubelet tries them again then, too.
+        for other in self.runners.values():
+            other.resize()
+
+    def _requested_by_others(self, uid: str) -> int:
+        return sum(runner.requested_bytes for other, runner in self.runners.items() if other != uid)
 
     async def _register(self) -> None:
         """Make the node's object and Lease, or take over what is there, and say that the node is ready."""

@@ -5,7 +5,7 @@ import contextlib
 import logging
 import shutil
 import signal
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from triage_contract.quantities import parse_memory
@@ -21,6 +21,7 @@ from triage_local.kubelet.exceptions import (
 from triage_local.kubelet.launching import check_supported, prepare
 from triage_local.kubelet.machine import HOST_IP, Machine
 from triage_local.kubelet.reporting import Reporter
+from triage_local.kubelet.resizing import Sizes
 from triage_local.kubelet.statuses import PodFacts, build_status, running, stamp, terminated, waiting
 
 _logger = logging.getLogger(__name__)
@@ -30,7 +31,12 @@ class PodRunner:
     """Runs a pod. ``observe`` and ``remove`` tell it what becomes of the object; ``run`` does the work."""
 
     def __init__(
-        self, pod: Json, machine: Machine, capacity: Mapping[str, str], online: asyncio.Event
+        self,
+        pod: Json,
+        machine: Machine,
+        capacity: Mapping[str, str],
+        others: Callable[[], int],
+        online: asyncio.Event,
     ) -> None:
         """Prepare, and start nothing.
 
@@ -38,12 +44,15 @@ class PodRunner:
             pod: As the API server has it.
             machine: Where it runs.
             capacity: Allocatable resources of its node.
+            others: Gives the bytes of memory that are set aside for the node's other pods.
             online: Set while the node's kubelet reaches the API server; else nothing is reported.
         """
         self.pod = pod
         self.uid: str = pod["metadata"]["uid"]
         self._machine = machine
         self._capacity = capacity
+        self._sizes = Sizes(pod, capacity, others)
+        self._giving: asyncio.TimerHandle | None = None
         self._folder = machine.folder / "pods" / self.uid
         self._reporter = Reporter(pod, machine.cluster, online, self._status)
         self._start_time = stamp(datetime.now(UTC))
@@ -62,6 +71,12 @@ class PodRunner:
         return self.pod["metadata"]["namespace"], self.pod["metadata"]["name"]
 
     @property
+    def requested_bytes(self) -> int:
+        """Memory that is set aside for it, until its containers have ended."""
+        is_over = bool(self._states) and all("terminated" in state for state in self._states.values())
+        return 0 if is_over else self._sizes.requested
+
+    @property
     def removed(self) -> bool:
         """Whether the object is gone."""
         return self._reporter.gone.is_set()
@@ -73,6 +88,21 @@ class PodRunner:
             grace_seconds = pod["metadata"].get("deletionGracePeriodSeconds", 0)
             # A deletion by force is seen a moment before the object is gone, and means no less than that.
             self._end(grace_seconds or self._machine.timing.forced_grace_seconds)
+        else:
+            self.resize()
+
+    def resize(self) -> None:
+        """Give the containers what the object asks for, if there is room for it now."""
+        before = self._sizes.condition
+        if self._sizes.ask(self.pod):
+            loop = asyncio.get_running_loop()
+            self._giving = loop.call_later(self._machine.timing.resize_seconds, self._give)
+        if self._sizes.condition != before:
+            self._reporter.change()
+
+    def _give(self) -> None:
+        self._sizes.give()
+        self._reporter.change()
 
     def remove(self) -> None:
         """See that the object is gone. A process that is still there was deleted by force."""
@@ -113,6 +143,8 @@ class PodRunner:
                 reporting.cancel()
             if self._ending is not None:
                 self._ending.cancel()
+            if self._giving is not None:
+                self._giving.cancel()
             self.signal(signal.SIGKILL)
             for container in self._containers.values():
                 await container.reap()
@@ -198,12 +230,8 @@ class PodRunner:
 
     def _memory_limit(self, name: str) -> int | None:
         """The limit as it is now: that of a running pod can be changed."""
-        spec = self.pod["spec"]
-        for container in (*spec["containers"], *(spec.get("initContainers") or [])):
-            if container["name"] == name:
-                limit = ((container.get("resources") or {}).get("limits") or {}).get("memory")
-                return None if limit is None else parse_memory(limit)
-        return None
+        limit = (self._sizes.allocated[name].get("limits") or {}).get("memory")
+        return None if limit is None else parse_memory(limit)
 
     def _end(self, grace_seconds: float) -> None:
         """Ask the containers to end, and kill them after the grace, which a later call can only shorten."""
@@ -236,6 +264,7 @@ class PodRunner:
             init_states=self._init_states,
             states=self._states,
             container_ids={name: container.id for name, container in self._containers.items()},
+            sizes=self._sizes,
             failure=self._failure,
         )
         return build_status(self.pod, facts, written, datetime.now(UTC))

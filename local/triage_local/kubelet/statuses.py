@@ -4,12 +4,13 @@ After https://kubernetes.io/docs/concepts/workloads/pods/pod-lifecycle/ and what
 report.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from triage_local.kubelet.cluster import Json
+from triage_local.kubelet.resizing import IN_PROGRESS, PENDING, Sizes
 
 _CONTAINER_CREATING: Json = {"waiting": {"reason": "ContainerCreating"}}
 _POD_INITIALIZING: Json = {"waiting": {"reason": "PodInitializing"}}
@@ -26,6 +27,7 @@ class PodFacts:
     """States of the init containers by name; one that is not here waits."""
     states: Mapping[str, Json]
     container_ids: Mapping[str, str]
+    sizes: Sizes
     failure: tuple[str, str] | None = None
     """Reason and message of a pod that the kubelet refuses as a whole."""
 
@@ -92,7 +94,10 @@ def build_status(pod: Json, facts: PodFacts, previous: Json, now: datetime) -> J
     phase = "Failed" if facts.failure else _phase(init, main)
     status: Json = {
         "phase": phase,
-        "conditions": _conditions(phase, init, main, previous, stamp(now)),
+        "conditions": [
+            *_conditions(phase, init, main, previous, stamp(now)),
+            *_resize_conditions(facts.sizes.condition, previous, stamp(now)),
+        ],
         "hostIP": facts.host_ip,
         "hostIPs": [{"ip": facts.host_ip}],
         "podIP": facts.pod_ip,
@@ -121,8 +126,10 @@ def _container_status(container: Json, facts: PodFacts, state: Json, *, init: bo
         "image": container["image"],
         "imageID": container["image"] if "waiting" not in state else "",
     }
-    if container.get("resources"):
-        status["resources"] = container["resources"]
+    if resources := facts.sizes.given[name]:
+        status["resources"] = resources
+    if allocated := facts.sizes.allocated[name].get("requests"):
+        status["allocatedResources"] = allocated
     if container_id := facts.container_ids.get(name):
         status["containerID"] = container_id
     return status
@@ -178,3 +185,15 @@ def _conditions(phase: str, init: list[Json], main: list[Json], previous: Json, 
         blank = {"reason": None, "message": None}
         built.append({"type": kind, "lastTransitionTime": since, **blank, **condition})
     return built
+
+
+def _resize_conditions(resize: Json | None, previous: Json, now: str) -> Iterator[Json]:
+    before = {condition["type"]: condition for condition in previous.get("conditions", [])}
+    for kind in (PENDING, IN_PROGRESS):
+        old = before.get(kind, {})
+        if resize is not None and resize["type"] == kind:
+            since = old.get("lastTransitionTime", now)
+            yield {"reason": None, "message": None, "lastTransitionTime": since, **resize}
+        elif "status" in old:
+            # These have no status but True: where they do not hold, they are not there.
+            yield {"type": kind, "$patch": "delete"}

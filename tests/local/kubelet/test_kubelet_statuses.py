@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from support.nodes import Json
+from triage_local.kubelet.resizing import Sizes
 from triage_local.kubelet.statuses import PodFacts, build_status, running, terminated, waiting
 
 BEFORE, NOW = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
@@ -15,7 +16,14 @@ KILLED = terminated(exit_code=137, reason="Error", started=BEFORE, finished=NOW)
 BLOCKED = waiting("ErrImagePull", "no")
 
 
-def _status(agent: Json, sidecar: Json, *, previous: Json | None = None, now: datetime = NOW) -> Json:
+def _status(
+    agent: Json,
+    sidecar: Json,
+    *,
+    previous: Json | None = None,
+    now: datetime = NOW,
+    sizes: Sizes | None = None,
+) -> Json:
     facts = PodFacts(
         host_ip="127.0.0.1",
         pod_ip="127.1.0.1",
@@ -23,6 +31,7 @@ def _status(agent: Json, sidecar: Json, *, previous: Json | None = None, now: da
         init_states={},
         states={"agent": agent, "sidecar": sidecar},
         container_ids={},
+        sizes=sizes or Sizes(POD, {"memory": "1Gi"}, lambda: 0),
     )
     return build_status(POD, facts, previous or {}, now)
 
