@@ -61,7 +61,7 @@ class AttemptEnv(StrEnum):
     HEARTBEAT_SECONDS = "TRIAGE_HEARTBEAT_SECONDS"
     """Seconds between two heartbeats."""
     MEMORY_LIMIT_BYTES = "TRIAGE_MEMORY_LIMIT_BYTES"
-    """The container's memory limit in bytes; unset: none."""
+    """The container's memory limit in bytes when it was made, which may be raised since; unset: none."""
     TERMINATION_LOG = "TRIAGE_TERMINATION_LOG"
     """Path of the termination message; unset: ``/dev/termination-log``."""
 
@@ -114,6 +114,7 @@ EFFECT_KEY_PREFIX: Final = "effect:"
 SCARCE_MEMORY: Final = 0.5
 """Share of its memory limit from which a process that dies without a word may have been killed for it.
 
-The agent tells at once when it comes there, the operator waits for the kubelet's word on the cause of such a death.
+The agent tells at once when it comes there and as it grows on; the operator waits for the kubelet's word on the cause
+of such a death.
 It is low, since one allocation can take the rest before the process can tell anything.
 """

@@ -26,6 +26,9 @@ STOP_SECONDS: Final = 2.0
 MEMORY_LOOK_SECONDS: Final = 0.1
 """Between two looks at the process's memory: it can grow a lot from one heartbeat to the next."""
 
+MEMORY_STEP: Final = 1 / 16
+"""Share of the memory limit by which a heartbeat may be behind where memory is scarce."""
+
 _SERIAL: Final = "SELECT triage.serial_of($1, $2) AS serial"
 _HEARTBEAT: Final = "SELECT * FROM triage.heartbeat($1, $2, $3, $4)"
 
@@ -53,7 +56,7 @@ class Vitals(threading.Thread):
         self._loop = asyncio.new_event_loop()
         self._beat = asyncio.Event()
         self._has_lock = False
-        self._is_scarce = False
+        self._told_bytes = 0
         self._sigterm = False
         self._stopping = False
 
@@ -125,8 +128,9 @@ class Vitals(threading.Thread):
                 # Postgres may hold it for a connection whose end it has not noticed, or somebody who has no business
                 # with it.
                 await self._lock(connection, serial)
+            self._told_bytes = self._process.memory_info().rss
             row = await connection.fetch_one(
-                _HEARTBEAT, serial, settings.token, self._process.memory_info().rss, self._sigterm
+                _HEARTBEAT, serial, settings.token, self._told_bytes, self._sigterm
             )
             if row is None or not row["is_current"]:
                 self._on_fenced()
@@ -135,18 +139,26 @@ class Vitals(threading.Thread):
             await self._pause()
 
     async def _pause(self) -> None:
-        """Wait for the next heartbeat's time, which comes at once where memory gets scarce: it may be the last."""
+        """Wait for the next heartbeat's time, which comes at once where memory grows scarce: it may be the last."""
         due = self._loop.time() + self._settings.heartbeat_seconds
         while not self._beat.is_set() and (left := due - self._loop.time()) > 0:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._beat.wait(), min(left, MEMORY_LOOK_SECONDS))
-            was_scarce, self._is_scarce = self._is_scarce, self._is_memory_scarce()
-            if self._is_scarce and not was_scarce:
+            used = self._process.memory_info().rss
+            if self._is_news(used):
+                self._told_bytes = used
                 return
 
-    def _is_memory_scarce(self) -> bool:
+    def _is_news(self, used_bytes: int) -> bool:
+        """Say whether memory has come where it is scarce since it was told, or grew there.
+
+        The limit may be higher by now than the one that the process was started with, hence there is no last step.
+        """
         limit = self._settings.memory_limit_bytes
-        return limit is not None and self._process.memory_info().rss >= limit * SCARCE_MEMORY
+        if limit is None or used_bytes < limit * SCARCE_MEMORY:
+            return False
+        is_new = self._told_bytes < limit * SCARCE_MEMORY
+        return is_new or used_bytes - self._told_bytes >= limit * MEMORY_STEP
 
     async def _connect(self) -> DirectConnection:
         settings = self._settings

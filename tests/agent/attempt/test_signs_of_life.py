@@ -89,6 +89,9 @@ async def test_memory_that_gets_scarce_is_told_at_once(database: Database) -> No
 
     hoard = b"x" * (256 * MIB)
     await memory_told(database, more_than=own_bytes + len(hoard) // 4)
+    # It may have been given more, so it tells of further growth, too.
+    more = b"y" * (192 * MIB)
+    await memory_told(database, more_than=own_bytes + len(hoard) + len(more) // 4)
 
     await asyncio.to_thread(vitals.stop)
 
