@@ -30,7 +30,7 @@ from triage_operator.kube import Kube
 from triage_operator.manifests import build_pod
 from triage_operator.naming import next_name, pod_name
 from triage_operator.reasons import Reason
-from triage_operator.resizing import build_resize, read_memory
+from triage_operator.resizing import build_resize, raised_beyond
 from triage_operator.sightings import belongs, epoch_of
 from triage_operator.snapshot import Refusal, Resize, Snapshot
 from triage_operator.steps import Checkpoint, Step, go_on
@@ -137,21 +137,25 @@ class Applier:
             extra={"action": "end_run", "namespace": gone.row.namespace, "run": gone.row.name},
         )
 
-    async def note_pod(self, snapshot: Snapshot) -> None:
-        """Record what the open attempt's pod says of itself and its row does not yet hold."""
+    async def note_pod(self, snapshot: Snapshot) -> bool:
+        """Record what the open attempt's pod says of itself and its row does not yet hold.
+
+        Says whether that is news which no event follows.
+        """
         attempt = snapshot.open_attempt
         pod = None if attempt is None else snapshot.pods.get(attempt.epoch)
         if attempt is None or pod is None:
-            return
+            return False
         if attempt.pod_uid is None:
             await self._store.record_pod(attempt.serial, pod_uid=pod["metadata"]["uid"])
         node = pod["spec"].get("nodeName")
         if attempt.node is None and node is not None:
             await self._store.record_node(attempt.serial, node=node)
-        memory, recorded = read_memory(pod), attempt.memory_limit_bytes
-        given = None if memory is None else memory.given_bytes
-        if given is not None and recorded is not None and given > recorded:
-            await self._store.record_raise(attempt.serial, memory_limit_bytes=given)
+        raised = raised_beyond(pod, attempt.memory_limit_bytes)
+        if raised is None:
+            return False
+        await self._store.record_raise(attempt.serial, memory_limit_bytes=raised)
+        return True
 
     async def _open_attempt(self, snapshot: Snapshot, action: OpenAttempt) -> None:
         run, agent = snapshot.run, snapshot.agent

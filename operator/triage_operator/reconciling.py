@@ -143,7 +143,8 @@ class Reconciler:
 
     async def _decide_and_apply(self, found: Found) -> str:
         snapshot = await self._gatherer.gather(found)
-        await self._applier.note_pod(snapshot)
+        if await self._applier.note_pod(snapshot):
+            self._queue.wake(found.key)
         action = decide(snapshot, self._deciding)
         name = _name(action)
         log = _logger.debug if isinstance(action, Wait) else _logger.info

@@ -51,6 +51,13 @@ def read_memory(pod: Pod) -> PodMemory | None:
     )
 
 
+def raised_beyond(pod: Pod, limit_bytes: int | None) -> int | None:
+    """Give the memory limit in bytes that a pod was given, if that is higher than one that it had; None: it is not."""
+    memory = read_memory(pod)
+    given = None if memory is None else memory.given_bytes
+    return given if given is not None and limit_bytes is not None and given > limit_bytes else None
+
+
 def build_resize(pod: Pod, limit_bytes: int) -> dict[str, Any]:
     """Build the strategic merge patch of ``pods/resize`` that asks for a memory limit.
 

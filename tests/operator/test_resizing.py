@@ -6,7 +6,7 @@ import pytest
 
 from support.builders import MEBIBYTE
 from support.pods import PodBuilder, a_pod
-from triage_operator.resizing import PodMemory, build_resize, read_memory
+from triage_operator.resizing import PodMemory, build_resize, raised_beyond, read_memory
 
 
 def _memory(**fields: Any) -> PodMemory:
@@ -53,6 +53,24 @@ _ASKED = a_pod().running().with_memory("384Mi", "256Mi")
 )
 def test_memory_is_read_from_a_pod(pod: PodBuilder, expected: PodMemory | None) -> None:
     assert read_memory(pod.json) == expected
+
+
+@pytest.mark.parametrize(
+    ("given", "had", "expected"),
+    [
+        ("384Mi", 256, 384),
+        ("384Mi", 384, None),
+        ("256Mi", 384, None),
+        ("384Mi", None, None),
+        (None, 256, None),
+    ],
+)
+def test_raise_is_seen_once_it_is_given(given: str | None, had: int | None, expected: int | None) -> None:
+    pod = a_pod().running().with_memory("512Mi", given)
+
+    raised = raised_beyond(pod.json, None if had is None else had * MEBIBYTE)
+
+    assert raised == (None if expected is None else expected * MEBIBYTE)
 
 
 @pytest.mark.parametrize(
