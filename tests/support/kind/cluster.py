@@ -12,7 +12,7 @@ import yaml
 from kubernetes.aio import client, config
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from support.charts import ROOT, merged
+from support.charts import CHART, ROOT, merged
 from support.kind.gaps import Gap
 from support.kind.programs import SYSTEM, Programs
 from triage_contract.database.engine import open_engine
@@ -65,10 +65,20 @@ class Kind:
         async with self.model.delete("/faults") as answer:
             assert answer.status < 300, await answer.text()
 
-    async def configure(self, **values: Any) -> None:
-        """Upgrade the release to other values, and wait until it stands."""
-        await self.programs.helm("upgrade", merged(_VALUES, values))
+    async def configure(self, *, chart: Path = CHART, **values: Any) -> None:
+        """Upgrade the release to other values, or to another chart, and wait until it stands."""
+        await self.programs.helm("upgrade", merged(_VALUES, values), chart=chart)
         await self.programs.rolled_out(*_WORKLOADS)
+
+    @asynccontextmanager
+    async def uninstalled(self) -> AsyncIterator[None]:
+        """Take the release away, and install it again when the block ends."""
+        await self.programs.helm("uninstall")
+        try:
+            yield
+        finally:
+            await self.programs.helm("install", _VALUES)
+            await self.programs.rolled_out(*_WORKLOADS)
 
 
 @asynccontextmanager
@@ -88,11 +98,8 @@ async def a_kind(kubeconfig: Path, gaps: list[Gap], *, keep: bool) -> AsyncItera
         address = _address(nodes)
         if not (keep and await programs.kubectl("get", "namespace", SYSTEM, "--ignore-not-found")):
             await _take_away(programs)
-            await programs.kubectl("cordon", victim)
-            try:
+            async with programs.cordoned(victim):
                 await _install(programs)
-            finally:
-                await programs.kubectl("uncordon", victim)
         engine = open_engine(
             DatabaseUrl.parse(await _database_url(api, address)), application="test-e2e", pool_size=8
         )

@@ -4,7 +4,8 @@ import asyncio
 import os
 import shutil
 import subprocess
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -55,13 +56,22 @@ class Programs:
         for workload in workloads:
             await self.kubectl("rollout", "status", workload, "--namespace", namespace, "--timeout=170s")
 
-    async def helm(self, action: str, *arguments: Any, **options: Any) -> None:
+    @asynccontextmanager
+    async def cordoned(self, node: str) -> AsyncIterator[None]:
+        """Let no new pod onto a node until the block ends."""
+        await self.kubectl("cordon", node)
+        try:
+            yield
+        finally:
+            await self.kubectl("uncordon", node)
+
+    async def helm(self, action: str, *arguments: Any, chart: Path = CHART, **options: Any) -> None:
         """Do something with the release; the chart and its name go before the arguments of an install or upgrade."""
 
         def work() -> None:
-            chart = (CHART,) if action in ("install", "upgrade") else ()
+            charts = (chart,) if action in ("install", "upgrade") else ()
             with Config(kubeconfig_path=self.kubeconfig, namespace=SYSTEM) as helm:
-                getattr(helm, action)(*chart, RELEASE, *arguments, **options)
+                getattr(helm, action)(*charts, RELEASE, *arguments, **options)
 
         await asyncio.to_thread(work)
 
