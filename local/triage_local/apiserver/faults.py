@@ -30,13 +30,15 @@ class Answer:
     """What the next ``left`` requests that match get: a delay, a refusal, or one after the other.
 
     ``method`` and ``target`` are regular expressions, searched in the method and in path and query. ``status``
-    None: no refusal. ``applied``: the request takes effect before the delay, and only its answer is late, or lost
-    in the refusal; not for watches. ValueError: no such refusal, no such expression, or none left.
+    None: no refusal, else ``message`` are its words. ``applied``: the request takes effect before the delay, and
+    only its answer is late, or lost in the refusal; not for watches. ValueError: no such refusal, no such
+    expression, or none left.
     """
 
     method: str = ""
     target: str = ""
     status: int | None = None
+    message: str = "fault on demand"
     left: int = 1
     retry_after_seconds: int | None = None
     delay_seconds: float = 0.0
@@ -61,7 +63,7 @@ class Answer:
         """The error to answer with; None: none."""
         if self.status is None:
             return None
-        return _REFUSALS[self.status]("fault on demand", retry_after_seconds=self.retry_after_seconds)
+        return _REFUSALS[self.status](self.message, retry_after_seconds=self.retry_after_seconds)
 
 
 class Faults:

@@ -39,8 +39,10 @@ def _start(database: Database, run: RunRow, opened: OpenedAttempt, agents: list[
     return agent
 
 
-async def _open(store: Store, run: RunRow, observed_epoch: int = 0) -> OpenedAttempt:
-    attempt = NewAttempt(pod="pod", image="agent:1", memory_limit_bytes=None)
+async def _open(
+    store: Store, run: RunRow, observed_epoch: int = 0, *, memory_limit_bytes: int | None = None
+) -> OpenedAttempt:
+    attempt = NewAttempt(pod="pod", image="agent:1", memory_limit_bytes=memory_limit_bytes)
     return await store.open_attempt(run, observed_epoch=observed_epoch, attempt=attempt)
 
 
@@ -264,6 +266,33 @@ async def test_a_look_tells_the_signs_of_life_of_claimed_attempts(
     assert look.free == {lockless.serial, silent.serial}
     assert await store.runs_of([alive.serial]) == {("docs", "tokens")}
     assert unclaimed.serial not in look.held | look.free
+
+
+async def test_a_look_tells_which_attempts_are_near_their_memory_limit(
+    store: Store, database: Database, agents: list[StubAgent]
+) -> None:
+    near, far, unlimited = [
+        _start(database, run, await _open(store, run, memory_limit_bytes=limit), agents)
+        for run, limit in ((a_run(), 100), (a_run(), 100), (a_run(), None))
+    ]
+    for agent, used in ((near, 75), (far, 74), (unlimited, 75)):
+        await agent.claim()
+        await agent.heartbeat(used)
+    assert (await store.look(lapse_seconds=15)).cramped == {(near.serial, 100)}
+    await near.heartbeat(10)
+    assert (await store.look(lapse_seconds=15)).cramped == frozenset()
+
+
+async def test_more_memory_is_recorded_and_counted_once_for_each_raise(
+    store: Store, database: Database
+) -> None:
+    run = a_run()
+    opened = await _open(store, run, memory_limit_bytes=100)
+    for limit in (150, 150, 120, 225):
+        await store.record_raise(opened.serial, memory_limit_bytes=limit)
+    (attempt,) = await store.attempts(run.id)
+    assert attempt.memory_limit_bytes == 225
+    assert await _counters(database, "namespace") == {("memory_raises", run.namespace): 2}
 
 
 async def test_an_agents_facts_are_its_open_attempts_and_the_tools_that_nobody_declared(
