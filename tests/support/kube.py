@@ -112,8 +112,12 @@ async def rest_client(kubeconfig: Path) -> AsyncIterator[Rest]:
     ) as session:
         yield Rest(session)
     if cluster["server"].startswith("https:"):
-        # TLS connections end a moment after their session, and nothing tells when.
-        await asyncio.sleep(0.25)
+        await end_of_tls()
+
+
+async def end_of_tls() -> None:
+    """Wait for the end of connections that were just closed: it comes a moment later, and nothing tells when."""
+    await asyncio.sleep(0.25)
 
 
 def a_pod(name: str, *, node: str = "", **metadata: Any) -> Json:

@@ -1,12 +1,10 @@
 """Pods on the process kubelet, for tests: an API server with two nodes, and what a test does to it.
 
-With ``TRIAGE_TEST_KUBECONFIG`` set it is that API server, whose namespace ``default`` is emptied for each test; a test
-that needs the emulator itself is skipped.
+On a real API server (see ``support.servers``) its namespace ``default`` is emptied for each test.
 """
 
 import asyncio
 import contextlib
-import os
 import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -16,6 +14,8 @@ from typing import Any, Self, TypeAlias
 import pytest
 from kubernetes.aio import client, config
 
+from support.kube import end_of_tls
+from support.servers import REAL, emulator
 from triage_local.apiserver import ApiServer
 from triage_local.kubelet import ProcessKubelet, Timing, python_image
 from triage_local.kubelet.cluster import Cluster
@@ -30,7 +30,6 @@ QUICK = Timing(
     watch_seconds=1,
 )
 PYTHON = "example/python:1"
-_GIVEN = os.environ.get("TRIAGE_TEST_KUBECONFIG")
 _PODS = "/api/v1/namespaces/default/pods"
 
 
@@ -56,6 +55,7 @@ class Nodes:
     def __init__(
         self, configuration: client.Configuration, kubelet: ProcessKubelet, server: ApiServer | None = None
     ) -> None:
+        self.configuration = configuration
         # One long watch, since between two of them a state could come and go unseen.
         self.cluster = Cluster(configuration, watch_seconds=600)
         self.kubelet = kubelet
@@ -77,10 +77,8 @@ class Nodes:
 
     @property
     def server(self) -> ApiServer:
-        """The emulator."""
-        if self._server is None:
-            pytest.skip("a real API server is under test")
-        return self._server
+        """The emulator; a test on a real API server is skipped."""
+        return emulator(self._server)
 
     async def _follow(self) -> None:
         def note(change: str, pod: Json) -> None:
@@ -164,11 +162,11 @@ async def _empty(configuration: client.Configuration) -> None:
 @pytest.fixture
 async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
     """Two nodes with the image ``PYTHON``, with little delay."""
-    server = None if _GIVEN else ApiServer()
+    server = None if REAL else ApiServer()
     async with server or contextlib.nullcontext():
         configuration = client.Configuration(host=server.url if server else None)
-        if _GIVEN:
-            await config.load_kube_config(_GIVEN, client_configuration=configuration)  # type: ignore[no-untyped-call]
+        if REAL:
+            await config.load_kube_config(str(REAL), client_configuration=configuration)  # type: ignore[no-untyped-call]
             await _empty(configuration)
         kubelet = ProcessKubelet(
             configuration, folder=tmp_path / "kubelet", images={PYTHON: python_image()}, timing=QUICK
@@ -176,3 +174,5 @@ async def nodes(tmp_path: Path) -> AsyncIterator[Nodes]:
         async with kubelet, Nodes(configuration, kubelet, server) as found:
             yield found
     assert not (tmp_path / "kubelet").exists()
+    if REAL:
+        await end_of_tls()

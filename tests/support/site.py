@@ -7,6 +7,7 @@ from typing import Final
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from support.workplace import Workplace
+from triage_local.apiserver import ApiServer
 from triage_local.cluster import LocalCluster
 from triage_local.kubelet import Container
 from triage_local.kubelet.cluster import MERGE
@@ -27,7 +28,8 @@ class Site(Workplace):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.cluster.model.faults.clear()
-        self.cluster.server.faults.clear()
+        if isinstance(self.cluster.server, ApiServer):
+            self.cluster.server.faults.clear()
         await super().__aexit__(kind, error, trace)
 
     async def container(self, run: str, epoch: int = 1) -> Container:

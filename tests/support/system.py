@@ -14,9 +14,11 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from support.own_agents import OWN_IMAGE
+from support.servers import a_server, emulator
 from support.site import Site
 from triage_contract.database.engine import open_engine
 from triage_contract.database.url import DatabaseUrl
+from triage_local.apiserver import Faults
 from triage_local.cluster import LocalCluster
 from triage_local.demo.holds import prepare
 from triage_local.exceptions import ProgramError
@@ -44,6 +46,11 @@ class System:
     cluster: LocalCluster
     engine: AsyncEngine
     numbers: "itertools.count[int]" = field(default_factory=lambda: itertools.count(1))
+
+    @property
+    def faults(self) -> Faults:
+        """What the API server can be made to do wrong; a test of a real one is skipped."""
+        return emulator(self.cluster.server).faults
 
     @contextlib.asynccontextmanager
     async def site(self) -> AsyncIterator[Site]:
@@ -113,7 +120,9 @@ class System:
 @contextlib.asynccontextmanager
 async def a_system(operator_log: Path) -> AsyncIterator[System]:
     """Run a cluster until the block ends."""
-    async with LocalCluster(operator_log=operator_log, operator_settings=SETTINGS) as cluster:
+    async with LocalCluster(
+        operator_log=operator_log, operator_settings=SETTINGS, server=a_server()
+    ) as cluster:
         image = cluster.kubelet.images[IMAGE]
         cluster.kubelet.images[OWN_IMAGE] = replace(
             image, environment={**image.environment, "PYTHONPATH": str(TESTS)}

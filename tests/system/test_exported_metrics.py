@@ -54,7 +54,7 @@ async def test_liveness_is_red_while_a_watch_hears_nothing(system: System, site:
             "TRIAGE_OPERATOR_SERVE_STALE_SECONDS": str(STALE_SECONDS),
         },
     )
-    faults, watches = site.cluster.server.faults, f"/namespaces/{site.namespace}/{{}}.*watch"
+    faults, watches = system.faults, f"/namespaces/{site.namespace}/{{}}.*watch"
     await operator.start()
     try:
         # A watch that breaks off is asked for anew, and the answer is a word.

@@ -21,7 +21,7 @@ OPERATORS_WATCHES = "triageruns.*watch|pods.*labelSelector.*watch"
 
 async def test_runs_lost_while_the_api_server_is_in_trouble_end_once(system: System, site: Site) -> None:
     names = [f"run-{number}" for number in range(5)]
-    faults = site.cluster.server.faults
+    faults = system.faults
     try:
         async with system.restarting(), contextlib.AsyncExitStack() as stack:
             holds = {

@@ -93,6 +93,25 @@ class ExpiredError(ApiError):
     reason = "Expired"
 
 
+class ExpiredPageError(ExpiredError):
+    """A list cannot go on in the state of its first page."""
+
+    def __init__(self, token: str) -> None:
+        """Take the token with which it goes on in the state of now."""
+        super().__init__(
+            "The provided continue parameter is too old to display a consistent list result. "
+            "You can start a new list without the continue parameter, or use the continue token in this response "
+            "to retrieve the remainder of the results. Continuing with the provided token results in an "
+            "inconsistent list - objects that were created, modified, or deleted between the time the first chunk "
+            "was returned and now may show up in the list."
+        )
+        self._token = token
+
+    def status(self) -> Json:
+        """The answer, with the token in it."""
+        return {**super().status(), "metadata": {"continue": self._token}}
+
+
 class TooLargeError(ApiError):
     """The body exceeds what the API server reads."""
 

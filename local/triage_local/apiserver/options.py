@@ -56,9 +56,9 @@ def target(path: str, catalogue: Catalogue) -> Target:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """Where a list goes on: after ``last``, in the state of ``version``."""
+    """Where a list goes on: after ``last``, in the state of ``version``; None: as it then is."""
 
-    version: int
+    version: int | None
     last: Key
 
     def token(self) -> str:

@@ -1,6 +1,6 @@
 """Lists of objects: selected, cut into pages, in the state of one version."""
 
-from triage_local.apiserver.exceptions import ExpiredError, TimedOutError
+from triage_local.apiserver.exceptions import ExpiredError, ExpiredPageError, TimedOutError
 from triage_local.apiserver.objects import Json, name_of, namespace_of
 from triage_local.apiserver.options import ListOptions, Page
 from triage_local.apiserver.resources import Resource
@@ -26,7 +26,8 @@ def listed(
         )
     at: int | None = None
     if options.page is not None:
-        at = version = options.page.version
+        if options.page.version is not None:
+            at = version = options.page.version
     elif options.exact and options.version:
         at = version = options.version
     try:
@@ -34,9 +35,7 @@ def listed(
     except ExpiredError as error:
         if options.page is None:
             raise
-        raise ExpiredError(
-            "The provided continue parameter is too old to display a consistent list result."
-        ) from error
+        raise ExpiredPageError(Page(version=None, last=options.page.last).token()) from error
     rest = [obj for obj in objects if options.selected(obj)]
     if options.page is not None:
         rest = [obj for obj in rest if (namespace_of(obj), name_of(obj)) > options.page.last]

@@ -59,6 +59,7 @@ class ApiServer:
 
     async def start(self) -> None:
         """Serve. OSError when the port is taken."""
+        self._watches.begin_anew()
         application = web.Application(client_max_size=MAX_BODY_BYTES)
         application.add_routes(fault_routes(self.faults))
         application.add_routes(api_routes(self._catalogue, self._resources, self.faults))

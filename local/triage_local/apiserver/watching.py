@@ -152,6 +152,7 @@ class Watches:
         self._store = store
         self._open: set[Watch] = set()
         self._lost_versions: set[int] = set()
+        self._began = 0
         self.deleted_to_lose: Counter[str] = Counter()
         """How many of the next deletions no watch will see, by the plural of the resource."""
         store.listen(self._dispatch)
@@ -159,12 +160,18 @@ class Watches:
     def __iter__(self) -> Iterator[Watch]:
         return iter(list(self._open))
 
+    def begin_anew(self) -> None:
+        """Be able to go on from no version before this one, as a server that has just been started."""
+        self._began = self._store.version
+
     @contextmanager
     def opened(self, request: WatchRequest) -> Iterator[Watch]:
         """A watch that gets what happened since its version, and what happens until the block ends."""
         watch = Watch(self._store, request)
         if request.version and not request.initial_events:
             try:
+                if request.version < self._began:
+                    raise ExpiredError(f"too old resource version: {request.version} ({self._began})")
                 past = self._store.since(request.version)
             except ExpiredError as error:
                 past = []

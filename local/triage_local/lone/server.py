@@ -106,6 +106,20 @@ class LoneApiServer:
             process, self._serving = self._serving, None
             await process.kill()
 
+    async def forget(self, version: int) -> None:
+        """Let etcd forget all before a version, as it does every five minutes.
+
+        Raises:
+            ProgramError: It does not.
+        """
+        compaction = f"{self._etcd_url}/v3/kv/compaction"
+        async with (
+            aiohttp.ClientSession() as session,
+            session.post(compaction, json={"revision": version}) as answer,
+        ):
+            if not answer.ok:
+                raise ProgramError(f"etcd forgets nothing: {await answer.text()}")
+
     def write_kubeconfig(self, path: Path, *, namespace: str = "default") -> None:
         """Write a kubeconfig with which clients reach this server, and a namespace in it. It holds a secret."""
         cluster = {
@@ -165,6 +179,8 @@ class LoneApiServer:
             f"--service-account-signing-key-file={self._key}",
             "--service-account-issuer=https://kubernetes.default.svc",
             "--service-cluster-ip-range=10.0.0.0/24",
+            # The names of nodes are known to nobody.
+            "--kubelet-preferred-address-types=InternalIP",
             # Pods need no account where no controller makes one for each namespace.
             "--disable-admission-plugins=ServiceAccount",
         )

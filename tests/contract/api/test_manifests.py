@@ -4,6 +4,7 @@ The comment at the top of a bad manifest gives the field that must be named and 
 words of a real API server. Where a file holds two objects, the second one replaces the first.
 """
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,13 +13,13 @@ from typing import Any, Final
 import pytest
 import pytest_asyncio
 import yaml
-from aiohttp import ClientSession
 
+from support.kube import Rest, rest_client
+from support.servers import a_kubeconfig
 from triage_contract.api import parse_agent, parse_run
-from triage_contract.api.crds import KINDS, build_crd
+from triage_contract.api.crds import KINDS, Kind, build_crd
 from triage_contract.exceptions import ApiError
 from triage_contract.names import API_VERSION, GROUP
-from triage_local.apiserver import ApiServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -33,22 +34,39 @@ class Cluster:
     """An API server that has our definitions. Fields that a schema does not know are errors, as for
     kubectl."""
 
-    def __init__(self, session: ClientSession) -> None:
-        self._session = session
+    def __init__(self, rest: Rest) -> None:
+        self._rest = rest
+
+    async def define(self, kind: Kind) -> None:
+        """Let objects of a kind of ours be created."""
+        assert (await self.create(build_crd(kind)))["kind"] == "CustomResourceDefinition"
+        objects = _collection({"apiVersion": API_VERSION, "kind": kind.model.__name__})
+        async with asyncio.timeout(10):
+            while (await self._rest.get(objects)).code != 200:
+                await asyncio.sleep(0.05)
+
+    async def forget(self, kind: Kind) -> None:
+        """Remove a definition with its objects."""
+        definition = build_crd(kind)
+        await self._rest.delete(f"{_collection(definition)}/{definition['metadata']['name']}")
 
     async def create(self, manifest: Manifest) -> Manifest:
         """Return the object as stored, or the Status that refuses it."""
-        async with self._session.post(_collection(manifest), params=_STRICT, json=manifest) as response:
-            answer: Manifest = await response.json()
-        return answer
+        return (await self._rest.post(_collection(manifest), manifest, **_STRICT)).body
 
     async def replace(self, old: Manifest, new: Manifest) -> Manifest:
         """Return the new object as stored in place of the old one, or the Status that refuses it."""
         metadata = {**new["metadata"], "resourceVersion": old["metadata"]["resourceVersion"]}
         path = f"{_collection(new)}/{metadata['name']}"
-        async with self._session.put(path, params=_STRICT, json={**new, "metadata": metadata}) as response:
-            answer: Manifest = await response.json()
-        return answer
+        return (await self._rest.put(path, {**new, "metadata": metadata}, **_STRICT)).body
+
+    async def printed(self, manifest: Manifest, status: Manifest) -> dict[str, Any]:
+        """Give an object this status, and return the cells that kubectl prints of it, by column."""
+        path = f"{_collection(manifest)}/{manifest['metadata']['name']}"
+        assert (await self._rest.merge(f"{path}/status", {"status": status})).code == 200
+        table = (await self._rest.get(path, accept="application/json;as=Table;v=v1;g=meta.k8s.io")).body
+        columns = [column["name"] for column in table["columnDefinitions"]]
+        return dict(zip(columns, table["rows"][0]["cells"], strict=True))
 
 
 _STRICT: Final = {"fieldValidation": "Strict"}
@@ -60,12 +78,15 @@ def _collection(manifest: Manifest) -> str:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def cluster() -> AsyncIterator[Cluster]:
-    async with ApiServer() as server, ClientSession(server.url) as session:
-        cluster = Cluster(session)
+async def cluster(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Cluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    async with a_kubeconfig(folder) as kubeconfig, rest_client(kubeconfig) as rest:
+        cluster = Cluster(rest)
         for kind in KINDS:
-            assert (await cluster.create(build_crd(kind)))["kind"] == "CustomResourceDefinition"
+            await cluster.define(kind)
         yield cluster
+        for kind in KINDS:
+            await cluster.forget(kind)
 
 
 def read(path: Path) -> list[Manifest]:
@@ -133,3 +154,22 @@ async def test_defaults_of_schema_and_models_are_the_same(cluster: Cluster, mani
     assert stored["spec"] != manifest["spec"]
     parse = PARSERS[manifest["kind"]]
     assert parse(stored) == parse({**stored, "spec": manifest["spec"]})
+
+
+async def test_a_run_is_printed_by_the_server(cluster: Cluster) -> None:
+    spec = {"report": "x", "agentRef": {"name": "other"}}
+    run = {"apiVersion": API_VERSION, "kind": "TriageRun", "metadata": {"name": "printed"}, "spec": spec}
+    await cluster.create(run)
+    status = {"phase": "Succeeded", "attempt": 3, "resumes": 2, "lastCause": "oom", "issue": "41"}
+    cells = await cluster.printed(run, status)
+    assert cells.pop("Age").endswith("s")
+    assert cells == {
+        "Name": "printed",
+        "Phase": "Succeeded",
+        "Attempt": 3,
+        "Resumes": 2,
+        "Last Cause": "oom",
+        "Issue": "41",
+        "Agent": "other",
+        "Message": None,
+    }

@@ -1,7 +1,6 @@
 """A cluster for each test, reached through clients only.
 
-With ``TRIAGE_TEST_KUBECONFIG`` set the same tests run against that cluster; those that need the emulator's faults, or a
-controller manager (``TRIAGE_TEST_CONTROLLERS`` says that there is one), are skipped where there is none.
+The same tests run on the emulator and on a real API server (see ``support.servers``).
 """
 
 import asyncio
@@ -17,16 +16,15 @@ from kubernetes.aio import client, config
 from support.gadgets import Gadgets, gadget_definition
 from support.kube import Rest, rest_client
 from support.kubectl import Kubectl
+from support.servers import HAS_CONTROLLERS, REAL
 from triage_local.apiserver import ApiServer
-
-_GIVEN = os.environ.get("TRIAGE_TEST_KUBECONFIG")
 
 
 @pytest.fixture
 async def emulator() -> AsyncIterator[ApiServer]:
     """The emulator itself, for what no client can ask for."""
-    if _GIVEN:
-        pytest.skip("a real API server is under test")
+    if REAL:
+        pytest.skip("is about what the emulator alone can: faults on demand, and the way to its kubelet")
     async with ApiServer(bookmark_seconds=0.2) as server:
         yield server
 
@@ -34,15 +32,15 @@ async def emulator() -> AsyncIterator[ApiServer]:
 @pytest.fixture
 def controllers() -> None:
     """A test that asks for this needs garbage collection and the namespace controller."""
-    if _GIVEN and not os.environ.get("TRIAGE_TEST_CONTROLLERS"):
-        pytest.skip("the API server under test has no controller manager")
+    if not HAS_CONTROLLERS:
+        pytest.skip("needs a controller manager beside the real API server: lone-apiserver --controllers")
 
 
 @pytest.fixture
 def kubeconfig(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A kubeconfig of the cluster under test."""
-    if _GIVEN:
-        return Path(_GIVEN)
+    if REAL:
+        return REAL
     path = tmp_path / "kubeconfig"
     request.getfixturevalue("emulator").write_kubeconfig(path)
     return path

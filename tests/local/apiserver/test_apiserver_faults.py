@@ -1,4 +1,4 @@
-"""The emulator's own abilities: faults on demand, a forgotten history, being stopped and started again."""
+"""The emulator's own abilities: faults on demand, a forgotten history."""
 
 import asyncio
 import time
@@ -180,23 +180,6 @@ async def test_a_wrong_fault_is_a_bad_request(emulator: ApiServer, body: Json, w
             assert answer.status == 404
 
 
-async def test_a_stopped_server_goes_on_where_it_was(
-    emulator: ApiServer, rest: Rest, config_maps: str
-) -> None:
-    created = (await rest.post(config_maps, a_config_map("one"))).body
-    url = emulator.url
-    async with rest.watch(config_maps) as events:
-        await emulator.stop()
-        with pytest.raises(aiohttp.ClientPayloadError):
-            async for _ in events:
-                pass
-    with pytest.raises(aiohttp.ClientConnectorError):
-        await rest.get(config_maps)
-    await emulator.start()
-    assert emulator.url == url
-    assert (await rest.get(f"{config_maps}/one")).body == created
-
-
 async def test_a_client_that_goes_leaves_no_watch_behind(
     emulator: ApiServer, rest: Rest, config_maps: str
 ) -> None:
@@ -233,13 +216,3 @@ async def test_the_log_of_a_pod_comes_from_its_kubelet(emulator: ApiServer, rest
         expected = f"/containerLogs/{created['metadata']['namespace']}/one/agent tailLines=5\n"
         assert (answer.status, await answer.text()) == (200, expected)
     await runner.cleanup()
-
-
-async def test_the_log_of_a_pod_that_runs_nowhere_is_refused(
-    emulator: ApiServer, rest: Rest, pods: str
-) -> None:
-    await rest.post(
-        pods, {"metadata": {"name": "one"}, "spec": {"containers": [{"name": "agent", "image": "i"}]}}
-    )
-    answer = await rest.get(f"{pods}/one/log")
-    assert (answer.code, answer.body["reason"]) == (400, "BadRequest")

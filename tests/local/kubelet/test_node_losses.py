@@ -5,9 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
-import aiohttp
 import psutil
 import pytest
 from kubernetes.aio import client
@@ -15,6 +15,7 @@ from kubernetes.aio import client
 from support.nodes import PYTHON, QUICK, Json, Nodes, build_pod, python
 from triage_local.apiserver import ApiServer
 from triage_local.kubelet import NoSuchContainerError, ProcessKubelet, python_image
+from triage_local.kubelet.exceptions import ClusterError
 
 SLEEP = python("print('ready'); import time; time.sleep(60)")
 
@@ -120,16 +121,14 @@ async def test_a_pod_of_the_same_name_is_another_pod(nodes: Nodes) -> None:
 async def test_logs_are_served_through_the_api_server(nodes: Nodes) -> None:
     source = "print('one'); print('two'); print('ready'); import time; time.sleep(0.3); print('end')"
     await nodes.start("run", *python(source))
-    url = f"{nodes.server.url}/api/v1/namespaces/default/pods/run/log"
-    async with aiohttp.ClientSession() as session:
-        async with session.get(url, params={"follow": "true"}) as response:
-            assert (await response.text()).split() == ["one", "two", "ready", "end"]
-        async with session.get(url, params={"tailLines": "2"}) as response:
-            assert await response.text() == "ready\nend\n"
-        async with session.get(url, params={"limitBytes": "5"}) as response:
-            assert await response.text() == "one\nt"
-        async with session.get(url, params={"tailLines": "x"}) as response:
-            assert response.status == 400
+    async with client.ApiClient(nodes.configuration) as api:
+        read = partial(client.CoreV1Api(api).read_namespaced_pod_log, "run", "default")
+        assert (await read(follow=True)).split() == ["one", "two", "ready", "end"]
+        assert await read(tail_lines=2) == "ready\nend\n"
+        assert await read(limit_bytes=5) == "one\nt"
+    with pytest.raises(ClusterError) as refused:
+        await nodes.cluster.request("GET", "/api/v1/namespaces/default/pods/run/log?tailLines=x")
+    assert refused.value.status == 400
 
 
 async def test_what_is_not_here_cannot_be_killed(nodes: Nodes) -> None:
