@@ -187,7 +187,8 @@ class Backoff(ApiModel):
 
 
 class MemoryGrowth(ApiModel):
-    """More memory for the attempt after one that was killed for want of it."""
+    """More memory for an attempt that comes near its limit, in place where its node can, and for the one after an
+    attempt that was killed for want of it."""
 
     factor: Annotated[float, Field(ge=1, le=10)] = 1.5
     """What the memory limit, and the request with it, is multiplied by; 1: nothing is raised."""
@@ -215,7 +216,7 @@ class Resume(ApiModel):
     backoff: Annotated[Backoff, _ORDERED] = Backoff()
     """Waiting times between attempts."""
     memory: MemoryGrowth = MemoryGrowth()
-    """More memory after running out of it."""
+    """More memory before and after running out of it."""
     in_doubt: InDoubt = InDoubt.PARK
     """What happens to a call of a tool of no declared kind that began and whose end is not known. `Park`: the
     run waits for a decision. `Retry`: it runs again, and its effect may happen twice. `Fail`: the run fails."""
