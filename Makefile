@@ -14,21 +14,28 @@ export UV_PYTHON_DOWNLOADS := never
 export UV_PROJECT_ENVIRONMENT := .venv
 export PYTHONDONTWRITEBYTECODE :=
 
+# With ARGS=--api-server=real: what it consists of, built where it is not in the cache.
+REAL = $(if $(filter --api-server=real real,$(ARGS)),hack/cluster/with etcd kube-apiserver kube-controller-manager --)
+
 .PHONY: help
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: demo
 demo: .venv/.synced ## Take seven runs to filed issues while their agents are killed, on a cluster of processes
-	@$(RUN)/triage-local demo
+	@$(REAL) $(RUN)/triage-local demo $(ARGS)
 
 .PHONY: local
 local: .venv/.synced ## Start a local cluster with the operator in it, to play with (Ctrl-C ends it)
-	@$(RUN)/triage-local up
+	@$(REAL) $(RUN)/triage-local up $(ARGS)
 
 .PHONY: test
 test: .venv/.synced-dev ## Run the tests
 	@$(RUN)/pytest -n 2 $(ARGS)
+
+.PHONY: contract
+contract: .venv/.synced-dev ## Run the tests that hold for emulated and real API servers on real ones, in build/contract
+	@hack/contract-suite
 
 .PHONY: verify
 verify: .venv/.synced-dev ## Check formatting, lint, types, layers, generated files, secrets and machine paths

@@ -14,6 +14,9 @@ from triage_local.lone import LoneApiServer
 REAL: Final = Path(os.environ["TRIAGE_TEST_KUBECONFIG"]) if "TRIAGE_TEST_KUBECONFIG" in os.environ else None
 """Kubeconfig of the real one, shared by all tests; None: tests run on the emulator."""
 
+API_SERVER: Final = "emulated" if REAL is None else "real"
+"""What ``triage-local --api-server`` is given, so that it has one of the same kind."""
+
 HAS_CONTROLLERS: Final = REAL is None or "TRIAGE_TEST_CONTROLLERS" in os.environ
 """Whether what Kubernetes leaves to its controller manager is done."""
 

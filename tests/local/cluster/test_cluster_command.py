@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from support.leftovers import processes_of
+from support.servers import API_SERVER
 
 _LAST_LINE = "Ctrl-C ends and removes all of it."
 
@@ -27,8 +28,9 @@ def scratch(tmp_path: Path) -> Path:
 @pytest.fixture
 def up(tmp_path: Path, scratch: Path) -> Iterator[subprocess.Popen[str]]:
     """The command, started with its temporary files in ``scratch``."""
+    command = (Path(sys.executable).with_name("triage-local"), "up", "--api-server", API_SERVER)
     with subprocess.Popen(
-        [Path(sys.executable).with_name("triage-local"), "up", "--kubeconfig", tmp_path / "kubeconfig"],
+        [*command, "--kubeconfig", tmp_path / "kubeconfig"],
         env={**os.environ, "TMPDIR": str(scratch), "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -132,3 +134,16 @@ def test_a_real_model_needs_a_key() -> None:
     )
     assert refused.returncode == 1
     assert "model gemini-3.8-flash needs a key: set GOOGLE_API_KEY" in refused.stderr
+
+
+def test_a_real_api_server_that_is_not_installed_is_named(tmp_path: Path) -> None:
+    refused = subprocess.run(
+        [Path(sys.executable).with_name("triage-local"), "up", "--api-server", "real"],
+        env={"PATH": str(tmp_path), "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert refused.returncode == 1
+    assert "Error: etcd is neither installed beside" in refused.stderr
+    assert list(tmp_path.iterdir()) == []

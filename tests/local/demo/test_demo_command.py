@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from support.leftovers import processes_of
+from support.servers import API_SERVER
 
 
 @contextmanager
@@ -19,8 +20,9 @@ def _demo(folder: Path) -> Iterator[subprocess.Popen[str]]:
     """The command, with its temporary files in ``folder/temporary`` and its results in ``folder/results``."""
     scratch = folder / "temporary"
     scratch.mkdir()
+    command = (Path(sys.executable).with_name("triage-local"), "demo", "--api-server", API_SERVER)
     with subprocess.Popen(
-        [Path(sys.executable).with_name("triage-local"), "demo", "--output", folder / "results"],
+        [*command, "--output", folder / "results"],
         env={**os.environ, "TMPDIR": str(scratch), "PYTHONUNBUFFERED": "1"},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
