@@ -20,9 +20,9 @@ _INFEASIBLE: Final = "Infeasible"
 class PodMemory:
     """The memory limit of a pod's agent container, in bytes.
 
-    ``given_bytes`` is what its node keeps it to; None: the node does not say. ``obstacle`` is why it has not given
-    what is asked so far, in its words; empty: it does not say. ``is_infeasible``: it never will. ``is_accepted``:
-    it is about to.
+    ``given_bytes`` is what its node keeps it to; None: the node does not say, or it does not run. ``obstacle`` is why
+    the node has not given what is asked so far, in its words; empty: it does not say. ``is_infeasible``: it never
+    will. ``is_accepted``: it is about to.
     """
 
     asked_bytes: int
@@ -40,10 +40,13 @@ def read_memory(pod: Pod) -> PodMemory | None:
     status = pod.get("status") or {}
     conditions = {each["type"]: each for each in status.get("conditions") or ()}
     pending, progress = conditions.get(_PENDING, {}), conditions.get(_IN_PROGRESS, {})
+    container = _agent(status.get("containerStatuses"))
+    # A kubelet goes on with the resize of a container that was killed before it got anything.
+    is_running = "running" in (container.get("state") or {})
     why = pending or progress
     return PodMemory(
         asked_bytes=asked,
-        given_bytes=_limit(_agent(status.get("containerStatuses"))),
+        given_bytes=_limit(container) if is_running else None,
         obstacle=": ".join(part for part in (why.get("reason"), why.get("message")) if part),
         is_infeasible=pending.get("reason") == _INFEASIBLE,
         # One that failed says why, and is tried again.

@@ -47,6 +47,11 @@ _ASKED = a_pod().running().with_memory("384Mi", "256Mi")
             _memory(given_bytes=None),
             id="a node that does not say what it gives",
         ),
+        pytest.param(
+            a_pod().exited(137, "OOMKilled").with_memory("384Mi", "384Mi"),
+            _memory(given_bytes=None),
+            id="given too late",
+        ),
         pytest.param(a_pod().running(), None, id="no limit"),
         pytest.param(a_pod().running().with_memory("0", "0"), None, id="a limit of nothing is none"),
     ],
