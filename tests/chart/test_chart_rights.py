@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Final
 
 from support.charts import NAMESPACE, render
@@ -82,15 +83,21 @@ def test_an_audit_log_tells_what_the_operator_used() -> None:
         _audited("get", None),
         _audited("list", {"resource": "secrets"}, decision="forbid"),
         _audited("delete", {"resource": "pods"}, user="somebody-else"),
+        _audited("create", {"resource": "pods"}, at="2026-05-01T11:59:59.999999Z"),
     ]
-    assert used(log, _OPERATOR) == {
+    assert used(log, _OPERATOR, since=datetime.fromisoformat("2026-05-01T12:00:00Z")) == {
         Permission("get", "", "pods"),
         Permission("update", GROUP, "triageruns/status"),
     }
 
 
 def _audited(
-    verb: str, reference: dict[str, str] | None, *, user: str = _OPERATOR, decision: str = "allow"
+    verb: str,
+    reference: dict[str, str] | None,
+    *,
+    user: str = _OPERATOR,
+    decision: str = "allow",
+    at: str = "2026-05-01T12:00:00.000000Z",
 ) -> str:
     event = {
         "kind": "Event",
@@ -98,6 +105,7 @@ def _audited(
         "level": "Metadata",
         "stage": "ResponseComplete",
         "verb": verb,
+        "requestReceivedTimestamp": at,
         "user": {"username": user},
         "annotations": {"authorization.k8s.io/decision": decision},
         **({} if reference is None else {"objectRef": {"apiVersion": "v1", **reference}}),

@@ -29,6 +29,11 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[_GAPS] = []
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # It looks back on all others.
+    items.sort(key=lambda item: item.path.name == "test_rights_used_on_kind.py")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import Final
 
 from support.charts import Json
 from triage_operator.permissions import Permission
@@ -22,7 +24,10 @@ def granted(*roles: Json) -> Rights:
     }
 
 
-def used(audit_log: Iterable[str], user: str) -> set[Permission]:
+_EVER: Final = datetime.min.replace(tzinfo=UTC)
+
+
+def used(audit_log: Iterable[str], user: str, *, since: datetime = _EVER) -> set[Permission]:
     """Give what a user did with resources, and was allowed to, by the lines of an audit log.
 
     Its fields: https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1. Level ``Metadata`` is enough.
@@ -33,6 +38,8 @@ def used(audit_log: Iterable[str], user: str) -> set[Permission]:
         reference = event.get("objectRef", {})
         allowed = event.get("annotations", {}).get("authorization.k8s.io/decision") == "allow"
         if event["user"]["username"] != user or not allowed or "resource" not in reference:
+            continue
+        if datetime.fromisoformat(event["requestReceivedTimestamp"]) < since:
             continue
         subresource = f"/{reference['subresource']}" if "subresource" in reference else ""
         resource = f"{reference['resource']}{subresource}"
