@@ -36,10 +36,14 @@ def main(sections: tuple[str, ...], rounds: int, runs: int) -> None:
     for section in sections or SECTIONS:
         match section:
             case "recovery":
-                measured = asyncio.run(measure_recoveries(rounds=rounds))
+                recoveries = asyncio.run(measure_recoveries(rounds=rounds))
                 print_table(
-                    "Loss to the next attempt's first durable write, cold process", measured, unit="s"
+                    "Loss to the next attempt's first durable write, cold process",
+                    [each.whole for each in recoveries],
+                    unit="s",
                 )
+                for each in recoveries:
+                    print_table(f"{each.whole.name}: where the time goes", each.parts)
             case "steps":
                 with _server() as server:
                     print_table("What fence and journals cost", asyncio.run(_steps(server, rounds)))

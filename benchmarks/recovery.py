@@ -1,16 +1,22 @@
-"""From the kill of an agent's process to the next attempt's first durable write, on the local cluster.
+"""From the loss of an attempt to the next one's first durable write, on the local cluster, and where the time goes.
 
 Each run is lost while it waits for its third model reply; the next attempt is a cold process.
 """
 
 import asyncio
+import itertools
+import json
 import signal
+import tempfile
 import time
-from datetime import datetime
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from benchmarks.figures import Measured
@@ -28,25 +34,91 @@ _FIRST_WRITE: Final = text("SELECT first_write_at FROM triage.attempts WHERE run
 _ATTEMPT: Final = text(
     "SELECT pod FROM triage.attempts WHERE run_id = :run AND epoch = 1 AND calls_done >= 2"
 )
+_TIMES: Final = text(
+    "SELECT coalesce(lost.sigterm_at, lost.handoff_requested_at) AS told_at, lost.released_at, lost.ended_at,"
+    " next.created_at, next.pod, next.claimed_at, next.first_write_at"
+    " FROM triage.attempts lost JOIN triage.attempts next USING (run_id)"
+    " WHERE run_id = :run AND lost.epoch = 1 AND next.epoch = 2"
+)
+_SIGTERM: Final = text("SELECT sigterm_at FROM triage.attempts WHERE run_id = :run AND epoch = 1")
+_ASKED: Final = text("SELECT handoff_requested_at FROM triage.attempts WHERE run_id = :run AND epoch = 1")
 _SUCCEEDED: Final = text("SELECT ended_at FROM triage.runs WHERE id = :run AND state = 'succeeded'")
 
+_STAMPS: Final = {
+    "lost": "",
+    "told": "the attempt is told to leave",
+    "released": "its model answers, it hands off",
+    "decided": "the operator learns of it",
+    "ended": "fence closed, end recorded",
+    "opened": "verdict, next attempt recorded",
+    "container": "pod made and scheduled, process started",
+    "started": "interpreter",
+    "loaded": "imports",
+    "claimed": "claim",
+    "wrote": "first write",
+}
+"""What happens one after the other, and what the time from one to the next goes into."""
 
-async def measure_recoveries(*, rounds: int) -> list[Measured]:
-    """Kill ``rounds`` runs by SIGKILL and delete as many pods, one after the other."""
-    async with LocalCluster() as cluster:
-        engine = open_engine(DatabaseUrl.parse(cluster.database_url), application="bench")
-        try:
-            killed = [await _recover(cluster, engine, f"killed-{n}", _kill) for n in range(rounds)]
-            deleted = [await _recover(cluster, engine, f"deleted-{n}", _delete) for n in range(rounds)]
-        finally:
-            await engine.dispose()
-    return [
-        Measured(name="SIGKILL of the process", seconds=killed),
-        Measured(name="kubectl delete pod", seconds=deleted),
-    ]
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """A way to lose a pod. ``told`` asks when its process was told to leave; None: it is not."""
+
+    name: str
+    lose: Callable[[LocalCluster, str], Awaitable[None]]
+    told: TextClause | None = None
 
 
-async def _recover(cluster: LocalCluster, engine: AsyncEngine, name: str, lose: Any) -> float:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recoveries:
+    """Recoveries from losses of one kind, from the loss to the first write, and their parts, in order."""
+
+    whole: Measured
+    parts: Sequence[Measured]
+
+
+async def measure_recoveries(*, rounds: int) -> list[Recoveries]:
+    """Lose ``rounds`` runs in each way, one after the other."""
+    ways = (
+        Way(name="SIGKILL of the process", lose=_kill),
+        Way(name="kubectl delete pod", lose=_delete, told=_SIGTERM),
+        Way(name="kubectl cordon of its node", lose=_cordon, told=_ASKED),
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        log = Path(folder) / "operator.log"
+        async with LocalCluster(
+            operator_log=log, operator_settings={"TRIAGE_OPERATOR_LOG_FORMAT": "json"}
+        ) as cluster:
+            engine = open_engine(DatabaseUrl.parse(cluster.database_url), application="bench")
+            try:
+                return [
+                    _recoveries(
+                        way.name,
+                        [await _recover(cluster, engine, log, f"way-{kind}-{n}", way) for n in range(rounds)],
+                    )
+                    for kind, way in enumerate(ways)
+                ]
+            finally:
+                await engine.dispose()
+
+
+def _recoveries(way: str, stamped: Sequence[Mapping[str, datetime]]) -> Recoveries:
+    def measured(name: str, since: str, until: str) -> Measured:
+        seconds = [(stamps[until] - stamps[since]).total_seconds() for stamps in stamped]
+        return Measured(name=name, seconds=seconds)
+
+    # Whether an attempt released its fence depends on how it was lost.
+    names = [name for name in _STAMPS if name in stamped[0]]
+    return Recoveries(
+        whole=measured(way, names[0], names[-1]),
+        parts=[measured(_STAMPS[until], since, until) for since, until in itertools.pairwise(names)],
+    )
+
+
+async def _recover(
+    cluster: LocalCluster, engine: AsyncEngine, log: Path, name: str, way: Way
+) -> Mapping[str, datetime]:
+    """Lose one run; give when each of ``_STAMPS`` was. ``log`` is the operator's."""
     cluster.model.faults.add(Fault(hang=True, report=name, step="file_issue"))
     made = await cluster.create(
         {
@@ -60,11 +132,48 @@ async def _recover(cluster: LocalCluster, engine: AsyncEngine, name: str, lose: 
     pod = await _until(engine, _ATTEMPT, run)
     await _asked(cluster, name)
     lost_at = await _now(engine)
-    await lose(cluster, pod)
-    wrote_at: datetime = await _until(engine, _FIRST_WRITE, run)
+    await way.lose(cluster, pod)
+    if way.told is not None:
+        await _until(engine, way.told, run)
+        # It is in a model call, and hands off once that is over.
+        cluster.model.faults.release()
+    await _until(engine, _FIRST_WRITE, run)
     cluster.model.faults.release()
     await _until(engine, _SUCCEEDED, run)
-    return (wrote_at - lost_at).total_seconds()
+    async with engine.connect() as connection:
+        times = (await connection.execute(_TIMES, {"run": run})).one()
+    for node in ("node-1", "node-2"):
+        await cluster.kubelet.cordon(node, unschedulable=False)
+    container = cluster.kubelet.container(NAMESPACE, times.pod)
+    said = {line["message"]: _time(line["asctime"]) for line in _records(container.log)}
+    stamps = {
+        "lost": lost_at,
+        "told": times.told_at,
+        "released": times.released_at,
+        "decided": next(
+            _time(line["time"])
+            for line in _records(log)
+            if (line.get("run"), line.get("action")) == (name, "EndAttempt")
+        ),
+        "ended": times.ended_at,
+        "opened": times.created_at,
+        "container": container.started,
+        "started": said["started"],
+        "loaded": said["loaded"],
+        "claimed": times.claimed_at,
+        "wrote": times.first_write_at,
+    }
+    return {name: stamp for name, stamp in stamps.items() if stamp is not None}
+
+
+def _records(log: Path) -> Iterator[Mapping[str, Any]]:
+    """Read the records of a log, without what libraries print in between."""
+    return (json.loads(line) for line in log.read_text().splitlines() if line.startswith("{"))
+
+
+def _time(written: str) -> datetime:
+    """Read the time of a log record, which is this machine's local time."""
+    return datetime.strptime(written, "%Y-%m-%d %H:%M:%S,%f").astimezone(UTC)
 
 
 async def _kill(cluster: LocalCluster, pod: str) -> None:
@@ -72,9 +181,15 @@ async def _kill(cluster: LocalCluster, pod: str) -> None:
 
 
 async def _delete(cluster: LocalCluster, pod: str) -> None:
-    await cluster.api.request("DELETE", f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}")
-    # The process is in a model call, and hands off once that is over.
-    cluster.model.faults.release()
+    await cluster.api.request("DELETE", _path(pod))
+
+
+async def _cordon(cluster: LocalCluster, pod: str) -> None:
+    await cluster.kubelet.cordon((await cluster.api.request("GET", _path(pod)))["spec"]["nodeName"])
+
+
+def _path(pod: str) -> str:
+    return f"/api/v1/namespaces/{NAMESPACE}/pods/{pod}"
 
 
 async def _asked(cluster: LocalCluster, name: str) -> None:

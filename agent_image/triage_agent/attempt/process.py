@@ -44,6 +44,7 @@ def run_attempt(environment: Mapping[str, str]) -> int:
         message = TerminationMessage(outcome=Outcome.BAD_CONFIGURATION, message=str(error))
         _write(termination_log(environment), message)
         return ExitCode.BAD_CONFIGURATION
+    logger.info("started", extra={"action": "start", "run": str(settings.run_id), "epoch": settings.epoch})
     ending = _Process(settings).run()
     _tell(settings, ending)
     if ending.exit_code is ExitCode.FENCED:
@@ -78,6 +79,7 @@ class _Process:
         from triage_agent.attempt.ending import Ending
 
         app = _kept(lambda: load_app(self._settings.app))
+        logger.info("loaded", extra={"action": "load", "run": str(self._settings.run_id)})
         try:
             return asyncio.run(self._work(app))
         except TriageError as error:
