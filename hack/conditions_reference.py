@@ -27,6 +27,7 @@ attempt has told its tools yet.
 _OF_AGENTS: Final = (Reason.READY, Reason.BAD_AGENT, Reason.TOOLS_DECLARED, Reason.TOOLS_UNDECLARED)
 _OF_EVENTS: Final = (
     Reason.STARTING,
+    Reason.RAISING_MEMORY,
     Reason.HANDED_OFF,
     Reason.RESUMING,
     Reason.DECIDED,
