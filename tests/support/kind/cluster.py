@@ -101,7 +101,7 @@ async def a_kind(kubeconfig: Path, gaps: list[Gap], *, keep: bool) -> AsyncItera
             async with programs.cordoned(victim):
                 await _install(programs)
         engine = open_engine(
-            DatabaseUrl.parse(await _database_url(api, address)), application="test-e2e", pool_size=8
+            DatabaseUrl.parse(await _database_url(api, address)), application="test-e2e", pool_size=16
         )
         try:
             await prepare(engine)
