@@ -1,6 +1,6 @@
 """Pods on the process kubelet, for tests: an API server with two nodes, and what a test does to it.
 
-On a real API server (see ``support.servers``) its namespace ``default`` is emptied for each test.
+On a real API server (see ``support.servers``) its namespace ``default`` and its nodes go before each test.
 """
 
 import asyncio
@@ -153,9 +153,13 @@ class Nodes:
 
 async def _empty(configuration: client.Configuration) -> None:
     cluster = Cluster(configuration)
-    for plural in ("pods", "secrets", "configmaps"):
-        path = f"/api/v1/namespaces/default/{plural}"
-        await cluster.request("DELETE", path, {"gracePeriodSeconds": 0})
+    for plural in (
+        "namespaces/default/pods",
+        "namespaces/default/secrets",
+        "namespaces/default/configmaps",
+        "nodes",
+    ):
+        await cluster.request("DELETE", f"/api/v1/{plural}", {"gracePeriodSeconds": 0})
     await cluster.close()
 
 

@@ -1,6 +1,7 @@
 """Subresources of pods and namespaces that are not the object itself: binding, eviction, log, finalize."""
 
 from dataclasses import replace
+from http import HTTPStatus
 
 from aiohttp import ClientError, ClientSession, ClientTimeout, web
 
@@ -78,7 +79,9 @@ class Subresources:
     async def _log(self, target: Target, request: web.Request) -> web.StreamResponse:
         pod = self._writer.read(target.resource, target.key)
         container = request.query.get("container") or pod["spec"]["containers"][0]["name"]
-        node = self._store.get(("", "nodes"), ("", pod["spec"].get("nodeName", "")))
+        if not pod["spec"].get("nodeName"):
+            return web.Response(status=HTTPStatus.NO_CONTENT)
+        node = self._store.get(("", "nodes"), ("", pod["spec"]["nodeName"]))
         if node is None:
             raise BadRequestError(
                 f'container "{container}" in pod "{target.name}" is not running on any node'

@@ -63,8 +63,9 @@ async def namespace(rest: Rest) -> str:
 
 
 @pytest.fixture
-def pods(namespace: str) -> str:
-    """Path of the pods of the test's namespace."""
+async def pods(rest: Rest, namespace: str) -> str:
+    """Path of the pods of the test's namespace. They may be on the node ``n1``: on one that is not there, they go."""
+    await rest.post("/api/v1/nodes", {"metadata": {"name": "n1"}})
     return f"/api/v1/namespaces/{namespace}/pods"
 
 

@@ -203,7 +203,7 @@ async def test_the_log_of_a_pod_comes_from_its_kubelet(emulator: ApiServer, rest
         "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
         "daemonEndpoints": {"kubeletEndpoint": {"Port": runner.addresses[0][1]}},
     }
-    await rest.post("/api/v1/nodes", {"metadata": {"name": "n1"}, "status": status})
+    await rest.merge("/api/v1/nodes/n1/status", {"status": status})
     pod = {
         "metadata": {"name": "one"},
         "spec": {"nodeName": "n1", "containers": [{"name": "agent", "image": "i"}]},
