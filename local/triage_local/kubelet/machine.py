@@ -27,7 +27,7 @@ class Timing:
     """From SIGTERM to SIGKILL for a process whose pod was deleted by force."""
     memory_poll_seconds: float = 0.05
     resize_seconds: float = 1.0
-    """From more memory for a running container to the status that says so, as with a real kubelet."""
+    """From the room for a container's new size to its having it. A real kubelet needs 1 to 2.5 s until it says so."""
     watch_seconds: int = 10
     """After which a lost event is made good for. A real kubelet does not notice one."""
     heartbeat_seconds: float = 10.0

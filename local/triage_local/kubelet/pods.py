@@ -230,7 +230,7 @@ class PodRunner:
 
     def _memory_limit(self, name: str) -> int | None:
         """The limit as it is now: that of a running pod can be changed."""
-        limit = (self._sizes.allocated[name].get("limits") or {}).get("memory")
+        limit = (self._sizes.given[name].get("limits") or {}).get("memory")
         return None if limit is None else parse_memory(limit)
 
     def _end(self, grace_seconds: float) -> None:

@@ -25,7 +25,7 @@ class Sizes:
             others: Gives the bytes of memory that are set aside for the node's other pods.
         """
         self.allocated = self.given = _resources(pod)
-        """What is set aside, and enforced; and what the status says."""
+        """What is set aside, and what is enforced."""
         self.condition: Json | None = None
         """What the pod's status says of the resize that it asks for; None: it has what it asks for."""
         self.requested = requested_bytes(pod)
