@@ -15,6 +15,7 @@ from triage_operator.exceptions import KubeRefusedError, TornSnapshotError
 from triage_operator.identity import run_row
 from triage_operator.kube import Kube, Object
 from triage_operator.lives import Lives
+from triage_operator.node_taints import Taint, parting_taints
 from triage_operator.places import AgentKey, Places
 from triage_operator.sightings import Sightings, belongs, epoch_of
 from triage_operator.snapshot import Refusal, Resize, Snapshot
@@ -143,21 +144,19 @@ class Gatherer:
             foreign_pod=open_attempt is not None and _is_foreign(pods, ours, open_attempt),
             refusal=None if open_attempt is None else self._refusals.get(open_attempt.serial),
             resize=None if open_attempt is None else self._resizes.get(open_attempt.serial),
-            node_unschedulable=await self._is_cordoned(None if open_attempt is None else open_attempt.node),
+            parting_taints=await self._parting_taints(None if open_attempt is None else open_attempt.node),
             dead_nodes=frozenset([node async for node in self._dead_nodes(records)]),
             life=self._lives.sign(None if open_attempt is None else open_attempt.serial, records.now),
             running=records.running,
             ahead=self._places.ahead(found.agent_key, found.key, run.metadata.creation_timestamp),
         )
 
-    async def _is_cordoned(self, node: str | None) -> bool:
-        if node not in self._sightings.cordoned:
-            return False
-        # The last sweep saw it so; a run that left a node which takes pods again would come back, and leave again.
-        async for _ in self._kube.list_cordoned_nodes(node):
-            return True
-        self._sightings.cordoned -= {node}
-        return False
+    async def _parting_taints(self, name: str | None) -> tuple[Taint, ...]:
+        if name is None or name not in self._sightings.parting:
+            return ()
+        # Read anew: a watch may be late, and a run that left a node which stays would come back, and leave again.
+        node = await self._find_node(name)
+        return () if node is None else parting_taints(node)
 
     async def _dead_nodes(self, records: Records) -> AsyncIterator[str]:
         """Give the nodes out of service among those on which a call in doubt was begun."""
@@ -168,14 +167,17 @@ class Gatherer:
             for attempt in records.attempts
             if attempt.epoch in epochs and attempt.confirmed_at is None and attempt.node is not None
         }:
-            try:
-                node = await self._kube.find_node(name)
-            except KubeRefusedError:
-                # Without the right to list nodes, a person knows as well.
-                return
+            node = await self._find_node(name)
             taints = ((node or {}).get("spec") or {}).get("taints") or ()
             if any(taint["key"] == OUT_OF_SERVICE for taint in taints):
                 yield name
+
+    async def _find_node(self, name: str) -> Object | None:
+        """Find a node; None: it is gone, or this operator may not read nodes, and others have to know."""
+        try:
+            return await self._kube.find_node(name)
+        except KubeRefusedError:
+            return None
 
     def forget_agent(self, key: AgentKey) -> None:
         """Have an agent read anew: it has changed."""

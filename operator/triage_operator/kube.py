@@ -175,11 +175,6 @@ class Kube:
         """List the TriageAgents of a namespace, or of all (None), page by page."""
         return self._list(_ours(namespace, "triageagents"))
 
-    def list_cordoned_nodes(self, name: str | None = None) -> AsyncIterator[Object]:
-        """List the nodes that take no more pods, or the one of that name, if it does not."""
-        named = "" if name is None else f",metadata.name={name}"
-        return self._list(_core(None, "nodes"), fieldSelector=f"spec.unschedulable=true{named}")
-
     async def find_node(self, name: str) -> Object | None:
         """Find a node by its name, with the right to list them; None: there is none."""
         nodes = self._list(_core(None, "nodes"), fieldSelector=f"metadata.name={name}")

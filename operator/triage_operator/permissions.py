@@ -28,8 +28,8 @@ PERMISSIONS: Final = tuple(
 )
 """In every watched namespace."""
 
-NODE_PERMISSIONS: Final = (Permission("list", "", "nodes"),)
-"""In the cluster; without them a cordoned node is left only when its pods are evicted."""
+NODE_PERMISSIONS: Final = tuple(Permission(verb, "", "nodes") for verb in ("list", "watch"))
+"""In the cluster; without them a node that is about to go is left only when its pods are evicted."""
 
 IDENTITY_PERMISSION: Final = Permission("get", "", "namespaces")
 """On the namespace ``kube-system`` alone, whose UID tells this cluster from others; without it, set a cluster id."""

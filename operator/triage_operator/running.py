@@ -3,15 +3,16 @@
 import asyncio
 import logging
 from collections.abc import Coroutine
+from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from triage_contract.exceptions import DatabaseError
 from triage_operator.agents import AgentKeeper
 from triage_operator.announcing import Announcer
 from triage_operator.applying import Applier
 from triage_operator.embedding import Watcher
-from triage_operator.exceptions import KubeUnavailableError
+from triage_operator.exceptions import KubeRefusedError, KubeUnavailableError
 from triage_operator.gathering import Gatherer
 from triage_operator.handlers import Handlers
 from triage_operator.health import serving
@@ -21,10 +22,11 @@ from triage_operator.leasing import Leadership
 from triage_operator.listening import Listener, Looker
 from triage_operator.lives import Lives
 from triage_operator.metrics import Metrics
+from triage_operator.permissions import NODE_PERMISSIONS
 from triage_operator.places import AgentKey, Places
 from triage_operator.queueing import WorkQueue
 from triage_operator.reconciling import Reconciler
-from triage_operator.resources import AGENTS, RUNS, WATCHED
+from triage_operator.resources import AGENTS, NODES, RUNS, WATCHED
 from triage_operator.settings import Settings
 from triage_operator.sightings import Sightings
 from triage_operator.snapshot import Refusal, Resize
@@ -32,23 +34,33 @@ from triage_operator.steps import Checkpoint, go_on
 from triage_operator.store import RunKey, Store
 from triage_operator.sweeping import Sweeper
 
+Given = TypeVar("Given")
+
 _logger = logging.getLogger(__name__)
 
 
 class Operator:
-    """One process's operator."""
+    """One process's operator. ``watched`` are the plural names of the resources that it watches."""
 
     def __init__(
-        self, settings: Settings, kube: Kube, store: Store, cluster_id: str, checkpoint: Checkpoint = go_on
+        self,
+        settings: Settings,
+        kube: Kube,
+        store: Store,
+        *,
+        cluster_id: str,
+        watched: tuple[str, ...],
+        checkpoint: Checkpoint = go_on,
     ) -> None:
         self._settings = settings
+        self._watched = watched
         self._kube = kube
         self._store = store
         self._metrics = Metrics()
         self._queue: WorkQueue[RunKey] = WorkQueue()
         self._sightings = Sightings()
         self._places = Places()
-        self._hearing = Hearing(WATCHED)
+        self._hearing = Hearing(watched)
         self._leadership = Leadership(kube, settings.lease)
         self._announcer = Announcer(kube, identity=settings.lease.identity)
         self._agents = AgentKeeper(kube, store, settings.reconciling)
@@ -110,12 +122,18 @@ class Operator:
         handlers = Handlers(
             wake=self._wake, note_agent=self._note_agent, sightings=self._sightings, places=self._places
         )
-        self._watcher = Watcher(kube, see=handlers.see, hearing=self._hearing, namespaces=settings.namespaces)
+        self._watcher = Watcher(
+            kube,
+            resources=watched,
+            see=handlers.see,
+            hearing=self._hearing,
+            namespaces=settings.namespaces,
+        )
         self._metrics.read_at_scrape("leader", lambda: float(self._leadership.leading))
         self._metrics.read_at_scrape("queue_depth", lambda: float(len(self._queue)))
         self._metrics.read_at_scrape("sweep_age_seconds", self._sweeper.age_seconds)
         self._metrics.read_at_scrape("look_age_seconds", self._looker.age_seconds)
-        for resource in WATCHED:
+        for resource in watched:
             self._metrics.watch_age(resource, partial(self._hearing.age_seconds, resource))
 
     async def run(self, stop: asyncio.Event) -> None:
@@ -155,7 +173,7 @@ class Operator:
     def fault(self) -> str | None:
         """Say why this process should be started again; None: it lives."""
         limit = self._settings.serving.stale_seconds
-        for resource in WATCHED:
+        for resource in self._watched:
             if (age := self._hearing.age_seconds(resource)) > limit:
                 return f"no word on the watch of {resource} for {age:.0f} s"
         if self._leadership.leading and (age := self._sweeper.idle_seconds()) > limit:
@@ -209,17 +227,20 @@ async def run(settings: Settings, stop: asyncio.Event, *, checkpoint: Checkpoint
     """
     url = settings.database.locate()
     async with Kube.connect(settings.kube) as kube:
-        cluster_id = await _unless_stopped(stop, _wait_for_cluster(kube, settings))
-        if cluster_id is None:
+        found = await _unless_stopped(stop, _wait_for_cluster(kube, settings))
+        if found is None:
             return
+        cluster_id, watched = found
         store = Store(url, cluster_id, pool_size=settings.database.pool_size)
         try:
-            await Operator(settings, kube, store, cluster_id, checkpoint).run(stop)
+            await Operator(
+                settings, kube, store, cluster_id=cluster_id, watched=watched, checkpoint=checkpoint
+            ).run(stop)
         finally:
             await store.close()
 
 
-async def _unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, str]) -> str | None:
+async def _unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, Given]) -> Given | None:
     """Give what some work gives; None: it was to stop before."""
     tasks = working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
     try:
@@ -231,15 +252,27 @@ async def _unless_stopped(stop: asyncio.Event, work: Coroutine[Any, Any, str]) -
         await asyncio.wait(tasks)
 
 
-async def _wait_for_cluster(kube: Kube, settings: Settings) -> str:
-    """Wait until the API server answers and serves our resources; give the cluster's id."""
+async def _wait_for_cluster(kube: Kube, settings: Settings) -> tuple[str, tuple[str, ...]]:
+    """Wait until the API server answers and serves our resources; give the cluster's id, and what to watch in it."""
     while True:
         try:
             missing = {RUNS, AGENTS} - await kube.served_resources()
             if not missing:
-                return settings.cluster_id or await kube.cluster_id()
+                return settings.cluster_id or await kube.cluster_id(), await _watchable(kube)
             reason = f"not served: {', '.join(sorted(missing))}; apply what `triage-operator crds` prints"
         except KubeUnavailableError as error:
             reason = str(error)
         _logger.warning("waiting for the cluster", extra={"action": "start", "reason": reason})
         await asyncio.sleep(settings.reconciling.reconnect_seconds)
+
+
+async def _watchable(kube: Kube) -> tuple[str, ...]:
+    """Give the plural names of what this operator may watch."""
+    with suppress(KubeRefusedError):  # whoever may not even ask
+        if all([await kube.allowed(*one, None) for one in NODE_PERMISSIONS]):
+            return (*WATCHED, NODES)
+    _logger.warning(
+        "nodes may not be watched: a run leaves one that is about to go only when its pod is evicted",
+        extra={"action": "start"},
+    )
+    return WATCHED

@@ -8,6 +8,7 @@ from typing import Any
 from triage_contract.api import TriageAgent, TriageRun
 from triage_contract.database.rows import AttemptRow, FenceRow, RunRow
 from triage_contract.verdict import Judgement
+from triage_operator.node_taints import Taint
 
 Pod = Mapping[str, Any]
 """A pod as the API server gives it, in JSON's own names."""
@@ -106,10 +107,10 @@ class Snapshot:
     those that are gone, as far as this operator saw any. ``issue`` is the number of the issue that the run filed,
     by the journaled result of its tool call. ``foreign_pod``: another's pod stands under the name that the open
     attempt's pod should have. ``refusal`` None: the open attempt's pod was not refused, as far as this operator
-    knows; ``resize`` None: it asked for no other memory limit. ``node_unschedulable`` is about the node of the open
-    attempt's pod; ``dead_nodes`` are those of attempts with calls in doubt that a person has declared out of
-    service. ``running`` counts open attempts of the same agent in the namespace; ``ahead`` the runs of that agent
-    that wait for a place and came before.
+    knows; ``resize`` None: it asked for no other memory limit. ``parting_taints`` are those by which the node of
+    the open attempt's pod is about to go; ``dead_nodes`` are those of attempts with calls in doubt that a person
+    has declared out of service. ``running`` counts open attempts of the same agent in the namespace; ``ahead`` the
+    runs of that agent that wait for a place and came before.
 
     Pods are read before rows: what an attempt wrote must not be older here than what its pod says of its end.
     """
@@ -131,7 +132,7 @@ class Snapshot:
     foreign_pod: bool
     refusal: Refusal | None
     resize: Resize | None
-    node_unschedulable: bool
+    parting_taints: tuple[Taint, ...]
     dead_nodes: frozenset[str]
     life: LifeSign
     running: int

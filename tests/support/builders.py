@@ -248,7 +248,7 @@ class Scenario:
             "foreign_pod": False,
             "refusal": None,
             "resize": None,
-            "node_unschedulable": False,
+            "parting_taints": (),
             "dead_nodes": frozenset(),
             "life": LifeSign(lock_free_since=None, reachable_since=ago(3600)),
             "running": 0,
