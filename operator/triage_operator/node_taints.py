@@ -21,9 +21,9 @@ _ANNOUNCING: Final = frozenset(
         "aws-node-termination-handler/scheduled-maintenance",
         "aws-node-termination-handler/asg-lifecycle-termination",
         "aws-node-termination-handler/rebalance-recommendation",
-        # GoogleCloudPlatform/k8s-node-termination-handler, deploy/k8s.yaml; GKE runs it on its GPU nodes
+        # GoogleCloudPlatform/k8s-node-termination-handler, deploy/k8s.yaml
         "cloud.google.com/impending-node-termination",
-        # https://learn.microsoft.com/azure/aks/node-auto-drain; the second one as it was called before
+        # https://learn.microsoft.com/azure/aks/node-auto-drain; its name before, by Azure/AKS, CHANGELOG.md
         "remediator.kubernetes.azure.com/unschedulable",
         "remediator.aks.microsoft.com/unschedulable",
         # castai/spot-handler, handler/handler.go
