@@ -125,8 +125,8 @@ class ReconcilingSettings:
     agent_status_seconds: float = 2.0
     """From a change that concerns an agent's status to its write, so that many changes make one."""
 
-    look_seconds: float = 0.2
-    """Between two looks at the locks of all attempts: one query, whatever their number."""
+    look_seconds: float = 0.1
+    """Between two looks at the locks of all attempts: one query, of 4 ms for 1,000 of them."""
 
     reconnect_seconds: float = 1.0
     """Before the database is tried again, by what listens and looks."""

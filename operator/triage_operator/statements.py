@@ -231,26 +231,31 @@ FROM newest JOIN triage.tool_calls c USING (app_name, user_id, session_id)
 run had. Tools that a server offers are known only once they are called."""
 
 LOOK: Final = text("""
+WITH locks AS MATERIALIZED (
+    SELECT k.objid::bigint AS serial, t.namespace
+    FROM pg_locks k JOIN pg_stat_activity s ON s.pid = k.pid LEFT JOIN triage.tenants t ON t.role = s.usename
+    WHERE k.locktype = 'advisory' AND k.granted AND k.objsubid = 2 AND k.classid::bigint = :lock_class
+        AND k.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+), claimed AS MATERIALIZED (
+    SELECT a.*, a.serial IN (SELECT serial FROM locks WHERE namespace IS NULL)
+        OR (a.serial, r.namespace) IN (SELECT serial, namespace FROM locks WHERE namespace IS NOT NULL) AS is_held
+    FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id
+    WHERE a.ended_at IS NULL AND a.claimed_at IS NOT NULL AND r.cluster_id = :cluster_id
+)
 SELECT clock_timestamp() AS now,
-    array_agg(a.serial) FILTER (WHERE l.serial IS NOT NULL) AS held,
-    array_agg(a.serial) FILTER (WHERE l.serial IS NULL) AS free,
-    array_agg(a.serial) FILTER (
-        WHERE a.heartbeat_at < clock_timestamp() - make_interval(secs => :lapse_seconds)) AS silent,
-    array_agg(a.serial) FILTER (WHERE a.released_at IS NOT NULL) AS released,
-    array_agg(ARRAY[a.serial, a.memory_limit_bytes]) FILTER (
-        WHERE a.memory_used_bytes >= a.memory_limit_bytes * CAST(:near_limit AS double precision)
+    array_agg(serial) FILTER (WHERE is_held) AS held,
+    array_agg(serial) FILTER (WHERE NOT is_held) AS free,
+    array_agg(serial) FILTER (
+        WHERE heartbeat_at < clock_timestamp() - make_interval(secs => :lapse_seconds)) AS silent,
+    array_agg(serial) FILTER (WHERE released_at IS NOT NULL) AS released,
+    array_agg(ARRAY[serial, memory_limit_bytes]) FILTER (
+        WHERE memory_used_bytes >= memory_limit_bytes * CAST(:near_limit AS double precision)
     ) AS cramped
-FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id
-    LEFT JOIN (
-        SELECT DISTINCT k.objid::bigint AS serial, t.namespace
-        FROM pg_locks k JOIN pg_stat_activity s ON s.pid = k.pid LEFT JOIN triage.tenants t ON t.role = s.usename
-        WHERE k.locktype = 'advisory' AND k.granted AND k.objsubid = 2 AND k.classid::bigint = :lock_class
-            AND k.database = (SELECT oid FROM pg_database WHERE datname = current_database())
-    ) l ON l.serial = a.serial AND coalesce(l.namespace, r.namespace) = r.namespace
-WHERE a.ended_at IS NULL AND a.claimed_at IS NOT NULL AND r.cluster_id = :cluster_id
+FROM claimed
 """)
 """The claimed attempts by sign of life, all in one row. Advisory locks with two keys have the subid 2; what another
-namespace's tenant holds counts for nothing."""
+namespace's tenant holds counts for nothing. Locks are looked up by hash: Postgres takes them for few, and a join would
+compare each with each attempt."""
 
 END_HINDRANCES: Final = text("""
 SELECT pg_terminate_backend(b.pid)
