@@ -9,6 +9,7 @@ from support.builders import SETTINGS, a_run, a_triage_agent, an_attempt
 from support.clock import NOW
 from support.pods import PodBuilder, a_pod
 from triage_contract.database.rows import AttemptRow, FenceRow
+from triage_contract.quantities import format_memory
 from triage_contract.states import Outcome, RunState, Verdict
 from triage_operator.actions import (
     Action,
@@ -21,11 +22,13 @@ from triage_operator.actions import (
     EndRun,
     FillCause,
     OpenAttempt,
+    RaiseMemory,
     RequestHandoff,
     Wait,
 )
 from triage_operator.deciding import decide
-from triage_operator.snapshot import LifeSign
+from triage_operator.memory import raised_limit
+from triage_operator.snapshot import LifeSign, Resize
 
 START = NOW
 
@@ -55,6 +58,7 @@ class World:
         self.last_pods: dict[int, PodBuilder] = {}
         self.processes: dict[int, Process] = {}
         self.lock_free_since: datetime | None = None
+        self.resize: Resize | None = None
         self.state = RunState.ACTIVE
         self.ended_at: datetime | None = None
         self.opened_with: list[tuple[AttemptRow, ...]] = []
@@ -76,7 +80,7 @@ class World:
             scenario = scenario.judged(Verdict.INTERRUPTED if self.steps_left else Verdict.FINISHED)
         life = LifeSign(lock_free_since=self.lock_free_since, reachable_since=START - timedelta(hours=1))
         fence = FenceRow(epoch=self.epoch, token=self.token) if self.epoch else None
-        return decide(scenario.where(life=life, fence=fence).snapshot(), SETTINGS)
+        return decide(scenario.where(life=life, fence=fence, resize=self.resize).snapshot(), SETTINGS)
 
     def reconcile(self, *, dies_halfway: bool = False) -> Action:
         """Let the operator take one pass; it may die between the two steps of an action that has two."""
@@ -111,6 +115,8 @@ class World:
                 self._change(action.epoch, confirmed_at=self.now)
             case RequestHandoff():
                 self._change(self.epoch, handoff_requested_at=self.now, handoff_reason=str(action.cause))
+            case RaiseMemory():
+                self._ask(action)
             case DeletePod():
                 self._delete(int(action.name.rpartition("-a")[2]))
             case EndRun():
@@ -118,6 +124,14 @@ class World:
             case Wait() | DeleteRun() | CarryOutDecision():
                 pass
         return action
+
+    def _ask(self, action: RaiseMemory) -> None:
+        had = self.attempts[-1].memory_limit_bytes
+        assert had is not None
+        assert action.limit_bytes == raised_limit(self.agent, had), "a step, and up to the cap"
+        asked, given = format_memory(action.limit_bytes), format_memory(had)
+        self.pods[self.epoch] = self.pods[self.epoch].with_memory(asked, given)
+        self.resize = Resize(limit_bytes=action.limit_bytes, at=self.now, refusal=None, binds_next=False)
 
     def _row(self, memory_limit_bytes: int | None) -> AttemptRow:
         return replace(
@@ -145,7 +159,7 @@ class World:
             counted=action.counted,
             exit_code=action.exit_code,
         )
-        self.lock_free_since = None
+        self.lock_free_since = self.resize = None
 
     def _change(self, epoch: int, **fields: Any) -> None:
         self.attempts[epoch - 1] = replace(self.attempts[epoch - 1], **fields)
@@ -156,7 +170,8 @@ class World:
         """Start every pod that waits; its process claims if its token is the current one."""
         for epoch, pod in self.pods.items():
             if epoch not in self.processes and "deletionTimestamp" not in pod.json["metadata"]:
-                self.pods[epoch] = pod.running(self.now)
+                limit = format_memory(self.attempts[epoch - 1].memory_limit_bytes or 0)
+                self.pods[epoch] = pod.running(self.now).with_memory(limit, limit)
                 self.processes[epoch] = Process(epoch=epoch, token=f"token-{epoch}")
                 if self.token == f"token-{epoch}":
                     self._change(epoch, claimed_at=self.now, heartbeat_at=self.now)
@@ -200,6 +215,18 @@ class World:
         if epoch in self.processes:
             self.processes[epoch].alive = False
 
+    def give_memory(self) -> None:
+        """Let the newest pod's node give what is asked of it."""
+        if self.resize is not None and self.newest_process is not None:
+            memory = format_memory(self.resize.limit_bytes)
+            self.pods[self.epoch] = self.pods[self.epoch].with_memory(memory, memory)
+            self._change(self.epoch, memory_limit_bytes=self.resize.limit_bytes)
+
+    def refuse_memory(self) -> None:
+        """Let it say that it never will."""
+        if self.resize is not None and self.newest_process is not None:
+            self.pods[self.epoch] = self.pods[self.epoch].resize_pending("Infeasible", "too small")
+
     def vanish(self) -> None:
         """Remove the newest pod without a trace; its process may live on."""
         self.pods.pop(self.epoch, None)
@@ -220,6 +247,12 @@ class World:
     def beat(self) -> None:
         for process in self._workers():
             self._change(process.epoch, heartbeat_at=self.now)
+
+    def grow(self) -> None:
+        """Let the newest process come near its memory limit."""
+        limit = self.attempts[-1].memory_limit_bytes if self.newest_process is not None else None
+        if limit is not None:
+            self._change(self.epoch, memory_used_bytes=limit * 9 // 10)
 
     def work(self) -> None:
         """Let every process that lives store a step; the fence takes it from the current one only."""

@@ -52,6 +52,7 @@ MISHAPS: list[Happening] = [
     World.freeze,
     World.drain,
     World.vanish,
+    World.grow,
     *(partial(World.exit, code=code) for code in (0, 1, 137, 82, 87)),
     partial(World.exit, code=137, reason="OOMKilled"),
 ]
@@ -59,6 +60,8 @@ HAPPENINGS: list[Happening] = [
     *(partial(_to_work_and, mishap) for mishap in MISHAPS),
     partial(World.reconcile, dies_halfway=True),  # type: ignore[list-item]
     World.report_deaths,
+    World.give_memory,
+    World.refuse_memory,
     *(partial(World.pass_time, seconds=seconds) for seconds in (0.1, 3.0, 40.0, 400.0)),
     *(partial(_suspend, suspended=suspended) for suspended in (True, False)),
     partial(_round, works=False),
