@@ -20,6 +20,8 @@ class Label(StrEnum):
     RUN_UID = f"{GROUP}/run-uid"
     EPOCH = f"{GROUP}/epoch"
     AGENT = f"{GROUP}/agent"
+    REVISION = f"{GROUP}/revision"
+    """A digest of what the agent gave to the pod: another one than now, and the pod is outdated."""
     MANAGED_BY = "app.kubernetes.io/managed-by"
     COMPONENT = "app.kubernetes.io/component"
 

@@ -105,6 +105,13 @@ class DecisionAction(StrEnum):
     FAIL = "Fail"
 
 
+class RolloutStrategy(StrEnum):
+    """What becomes of attempts at work when their agent changes. Set in a TriageAgent."""
+
+    NEXT_ATTEMPT = "NextAttempt"
+    RESTART = "Restart"
+
+
 class Pooler(StrEnum):
     """What stands between a process and Postgres. Set in a TriageAgent and in the operator's settings."""
 

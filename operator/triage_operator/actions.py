@@ -109,10 +109,15 @@ class CarryOutDecision(Stated):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestHandoff(Stated):
     """Ask the open attempt to release its fence at its next boundary. ``cause`` becomes the row's
-    ``handoff_reason``."""
+    ``handoff_reason``.
+
+    ``max_unavailable``: for a rollout, only while fewer of the agent's other runs are between two attempts for it;
+    None: in any case.
+    """
 
     serial: int
     cause: Cause
+    max_unavailable: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ WARNINGS: Final = frozenset(Reason) - {
     Reason.QUEUED,
     Reason.SUSPENDED,
     Reason.RAISING_MEMORY,
+    Reason.OUTDATED,
     Reason.HANDING_OFF,
     Reason.HANDED_OFF,
     Reason.RESUMING,
@@ -42,7 +43,7 @@ WARNINGS: Final = frozenset(Reason) - {
 """Reasons that somebody may want to do something about; the others are the ordinary course."""
 
 _FOLLOWING: Final = frozenset(
-    {Reason.LOST, Reason.PENDING, Reason.RUNNING, Reason.REPAIRED, Reason.HANDING_OFF}
+    {Reason.LOST, Reason.PENDING, Reason.RUNNING, Reason.REPAIRED, Reason.OUTDATED, Reason.HANDING_OFF}
 )
 """Reasons to wait that follow from what was announced itself."""
 

@@ -24,7 +24,7 @@ from triage_operator.actions import (
     RequestHandoff,
     Wait,
 )
-from triage_operator.exceptions import KubeConflictError, KubeRefusedError
+from triage_operator.exceptions import KubeConflictError, KubeRefusedError, PlaceTakenError
 from triage_operator.identity import run_row
 from triage_operator.kube import Kube
 from triage_operator.manifests import build_pod
@@ -75,7 +75,8 @@ class Applier:
         """Have the effects of an action that was decided on the snapshot.
 
         Raises:
-            EpochMovedError, SessionBusyError, KubeConflictError: the snapshot is out of date: observe again.
+            EpochMovedError, SessionBusyError, KubeConflictError, PlaceTakenError: the snapshot is out of date:
+                observe again.
             KubeUnavailableError, DatabaseUnreachableError: the action may have been applied in part.
         """
         match action:
@@ -94,7 +95,7 @@ class Applier:
             case CarryOutDecision():
                 await self._carry_out(snapshot, action)
             case RequestHandoff():
-                await self._store.request_handoff(action.serial, reason=action.cause)
+                await self._request_handoff(snapshot, action)
             case RaiseMemory():
                 await self._raise_memory(snapshot, action)
             case DeletePod():
@@ -263,6 +264,20 @@ class Applier:
         self._refusals.pop(action.serial, None)
         self._resizes.pop(action.serial, None)
         await self._checkpoint(Step.ATTEMPT_ENDED)
+
+    async def _request_handoff(self, snapshot: Snapshot, action: RequestHandoff) -> None:
+        if action.max_unavailable is None:
+            await self._store.request_handoff(action.serial, reason=action.cause)
+            return
+        assert snapshot.row is not None
+        asked = await self._store.request_rollout(
+            snapshot.row,
+            action.serial,
+            places=action.max_unavailable,
+            resting=snapshot.handovers.resting,
+        )
+        if not asked:
+            raise PlaceTakenError("other runs of the agent are between two attempts for a rollout")
 
     async def _carry_out(self, snapshot: Snapshot, action: CarryOutDecision) -> None:
         assert snapshot.row is not None

@@ -19,6 +19,10 @@ class TornSnapshotError(OperatorError):
     """What was read first had changed before all was read. Observe again."""
 
 
+class PlaceTakenError(OperatorError):
+    """Other runs have taken the last place of a rollout. Observe again."""
+
+
 class KubeError(OperatorError):
     """The API server did not do what it was asked; the message has its own words."""
 

@@ -17,8 +17,9 @@ from triage_operator.kube import Kube, Object
 from triage_operator.lives import Lives
 from triage_operator.node_taints import Taint, parting_taints
 from triage_operator.places import AgentKey, Places
+from triage_operator.revision import is_to_restart
 from triage_operator.sightings import Sightings, belongs, epoch_of
-from triage_operator.snapshot import Refusal, Resize, Snapshot
+from triage_operator.snapshot import Handovers, Refusal, Resize, Snapshot
 from triage_operator.store import Records, RunKey, Store
 
 AGENT_SECONDS: Final = 1.0
@@ -83,6 +84,7 @@ class Gatherer:
         self._resizes = resizes
         self._settled: set[str] = set()
         self._agents: dict[AgentKey, tuple[_Agent, float]] = {}
+        self._changed: dict[AgentKey, float] = {}
 
     async def find(self, raw: Object) -> Found:
         """Read a run's object, its agent and its pods.
@@ -149,6 +151,7 @@ class Gatherer:
             life=self._lives.sign(None if open_attempt is None else open_attempt.serial, records.now),
             running=records.running,
             ahead=self._places.ahead(found.agent_key, found.key, run.metadata.creation_timestamp),
+            handovers=await self._handovers(found, records, ours),
         )
 
     async def _parting_taints(self, name: str | None) -> tuple[Taint, ...]:
@@ -182,6 +185,7 @@ class Gatherer:
     def forget_agent(self, key: AgentKey) -> None:
         """Have an agent read anew: it has changed."""
         self._agents.pop(key, None)
+        self._changed[key] = time.monotonic()
 
     async def _agent(self, key: AgentKey) -> _Agent:
         """Read an agent, or take what was read just now for another of its runs."""
@@ -196,7 +200,9 @@ class Gatherer:
             agent: _Agent = parse_agent(stored), None
         except ApiError as unusable:
             agent = None, str(unusable)
-        self._agents[key] = agent, now
+        if now > self._changed.get(key, 0.0):
+            # Else it may have been read before the change.
+            self._agents[key] = agent, now
         return agent
 
     async def _pods(self, run: TriageRun) -> tuple[tuple[AttemptRow, ...], tuple[Object, ...]]:
@@ -223,6 +229,17 @@ class Gatherer:
             pod = snapshot.pods.get(attempt.epoch)
             if attempt.ended_at is not None and attempt.pod_uid and (pod is None or _is_over(pod)):
                 self._settled.add(attempt.pod_uid)
+
+    async def _handovers(self, found: Found, records: Records, pods: Mapping[int, Object]) -> Handovers:
+        attempt = records.attempts[-1] if records.attempts else None
+        pod = None if attempt is None else pods.get(attempt.epoch)
+        if attempt is None or pod is None or found.agent is None or records.row is None:
+            return Handovers()
+        if not is_to_restart(attempt, pod, found.agent):
+            return Handovers()
+        between = await self._store.between(records.row)
+        resting = {name for name in between if self._sightings.waits_for_person((found.key[0], name))}
+        return Handovers(coming=between - resting, resting=frozenset(resting))
 
     def forget(self, attempts: Iterable[AttemptRow]) -> None:
         """Forget the pods of a run that is gone."""

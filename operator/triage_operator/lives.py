@@ -16,6 +16,7 @@ class Lives:
         self._known: frozenset[int] = frozenset()
         self._told: frozenset[int] = frozenset()
         self._cramped: frozenset[tuple[int, int]] = frozenset()
+        self._resumed: frozenset[int] = frozenset()
 
     def take(self, look: Look) -> frozenset[int]:
         """Take a look in; give the attempts about which it says something new that calls for a decision."""
@@ -23,6 +24,7 @@ class Lives:
             self._reachable_since = look.now
         known = look.held | look.free
         claimed, self._known = known - self._known, known
+        resumed, self._resumed = look.resumed - self._resumed, look.resumed
         self._held = (self._held | look.held) & known
         # An attempt that was never seen holding its lock may have none: behind a pooler there is no way to one.
         lost = look.free & self._held
@@ -31,7 +33,7 @@ class Lives:
         news, self._told = telling - self._told, telling
         # News of its own: one that lives on can be lost later. A limit that was raised may be near again.
         cramped, self._cramped = look.cramped - self._cramped, look.cramped
-        return news | claimed | {serial for serial, _ in cramped}
+        return news | claimed | resumed | {serial for serial, _ in cramped}
 
     def lose_sight(self) -> None:
         """Take in that the database was out of reach: what happens meanwhile cannot be seen, nor counted as silence.

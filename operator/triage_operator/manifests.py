@@ -21,6 +21,7 @@ from triage_operator.exceptions import PodTemplateError
 from triage_operator.memory import agent_limit
 from triage_operator.merging import merge_template
 from triage_operator.naming import label_value
+from triage_operator.revision import revision_of
 
 COMMAND: Final = ("triage", "attempt")
 GRACE_SECONDS: Final = 30
@@ -81,6 +82,7 @@ def build_pod(
                 Label.RUN_UID.value: run.metadata.uid,
                 Label.EPOCH.value: str(epoch),
                 Label.AGENT.value: label_value(run.spec.agent_ref.name),
+                Label.REVISION.value: revision_of(agent),
                 Label.MANAGED_BY.value: MANAGER,
                 Label.COMPONENT.value: AGENT_CONTAINER,
             },

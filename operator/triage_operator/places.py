@@ -1,7 +1,7 @@
-"""Places: how many runs of an agent may be at work at once, and who is next."""
+"""Places: how many runs of an agent may be at work, or between two attempts for a rollout, and who is next."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import NamedTuple
@@ -19,12 +19,14 @@ class AgentKey(NamedTuple):
 
 
 class Places:
-    """The unfinished runs of each agent, and the line of those that wait for a place, or may have to."""
+    """The unfinished runs of each agent, the line of those that wait for a place, or may have to, and that of those
+    that wait for their turn of a rollout."""
 
     def __init__(self) -> None:
         self._agents: dict[RunKey, AgentKey] = {}
         self._runs: dict[AgentKey, dict[RunKey, datetime]] = {}
         self._lines: dict[AgentKey, set[RunKey]] = {}
+        self._outdated: dict[AgentKey, set[RunKey]] = {}
         self._turns: dict[AgentKey, asyncio.Lock] = {}
 
     @asynccontextmanager
@@ -55,14 +57,20 @@ class Places:
         return left
 
     def forget(self, run: RunKey) -> AgentKey | None:
-        """Take note that a run is over, or gone; give the agent whose line it left, None: it was in none."""
+        """Take note that a run is over, or gone, and stands in no line; give its agent, None: it was not known."""
         agent = self._agents.pop(run, None)
-        if agent is None:
-            return None
-        self._runs[agent].pop(run, None)
-        left = run in self._lines[agent]
-        self._lines[agent].discard(run)
-        return agent if left else None
+        if agent is not None:
+            self._runs[agent].pop(run, None)
+            self._lines[agent].discard(run)
+            self._outdated.get(agent, set()).discard(run)
+        return agent
+
+    def note_outdated(self, agent: AgentKey, run: RunKey, *, outdated: bool) -> bool:
+        """Take note whether an unfinished run waits for its turn of a rollout; say whether it did not before."""
+        line = self._outdated.setdefault(agent, set())
+        joined = outdated and run not in line
+        (line.add if outdated else line.discard)(run)
+        return joined
 
     def ahead(self, agent: AgentKey, run: RunKey, created_at: datetime) -> int:
         """Count the runs in the line that came before."""
@@ -71,9 +79,16 @@ class Places:
 
     def next_in_line(self, agent: AgentKey) -> RunKey | None:
         """Give the run that has waited longest for a place; None: none waits."""
-        runs = self._runs.get(agent, {})
-        return min(self._lines.get(agent, ()), key=lambda run: (runs[run], run), default=None)
+        return self._oldest(agent, self._lines)
+
+    def next_outdated(self, agent: AgentKey) -> RunKey | None:
+        """Give the oldest run that waits for its turn of a rollout; None: none waits."""
+        return self._oldest(agent, self._outdated)
 
     def unfinished(self, agent: AgentKey) -> tuple[RunKey, ...]:
         """Give the agent's unfinished runs, as far as they were seen."""
         return tuple(self._runs.get(agent, ()))
+
+    def _oldest(self, agent: AgentKey, lines: Mapping[AgentKey, set[RunKey]]) -> RunKey | None:
+        runs = self._runs.get(agent, {})
+        return min(lines.get(agent, ()), key=lambda run: (runs[run], run), default=None)

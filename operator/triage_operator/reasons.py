@@ -20,8 +20,13 @@ class Reason(StrEnum):
     Nothing, or raise the limit."""
     SUSPENDED = "Suspended"
     """`spec.suspend` is set: no attempt starts. To do: Set it to false to go on."""
+    OUTDATED = "Outdated"
+    """An attempt is at work that its agent, changed since, is to replace: as many runs as
+    `rollout.maxUnavailable` says are between two attempts. To do: Nothing; where it lasts, look what keeps those
+    from going on."""
     HANDING_OFF = "HandingOff"
-    """The attempt is to stop at its next step: suspended, its node is about to go, or has no more memory for it."""
+    """The attempt is to stop at its next step: suspended, its node is about to go or has no more memory for it, or its
+    agent has changed."""
     HANDED_OFF = "HandedOff"
     """An attempt gave its work back at a step, with nothing left half done."""
     RAISING_MEMORY = "RaisingMemory"

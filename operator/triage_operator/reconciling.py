@@ -20,7 +20,12 @@ from triage_operator.announcing import Announcer, is_announced
 from triage_operator.applying import Applier
 from triage_operator.deciding import decide
 from triage_operator.deciding.carrying_out import ignored
-from triage_operator.exceptions import KubeConflictError, KubeUnavailableError, TornSnapshotError
+from triage_operator.exceptions import (
+    KubeConflictError,
+    KubeUnavailableError,
+    PlaceTakenError,
+    TornSnapshotError,
+)
 from triage_operator.gathering import Found, Gatherer
 from triage_operator.holding_up import held_up
 from triage_operator.kube import Kube, Object
@@ -35,7 +40,13 @@ from triage_operator.status import build_status
 from triage_operator.steps import Checkpoint, Step, go_on
 from triage_operator.store import RunKey, Store
 
-_OUT_OF_DATE: Final = (EpochMovedError, SessionBusyError, KubeConflictError, TornSnapshotError)
+_OUT_OF_DATE: Final = (
+    EpochMovedError,
+    SessionBusyError,
+    KubeConflictError,
+    PlaceTakenError,
+    TornSnapshotError,
+)
 """Somebody else was faster: what was decided rests on what is no longer so."""
 
 MIN_WAIT_SECONDS: Final = 0.05
@@ -154,6 +165,8 @@ class Reconciler:
         if not isinstance(action, DeleteRun):
             await self._write_status(found, snapshot, action)
             self._tell_once(found, snapshot)
+        # Only after the status, which tells whether the run waits for a person.
+        self._note_turn(found, action)
         if isinstance(action, Wait):
             self._gatherer.settle(snapshot)
             if action.phase.terminal:
@@ -223,15 +236,27 @@ class Reconciler:
         if left or isinstance(action, EndAttempt):
             self._wake_next(agent)
 
+    def _note_turn(self, found: Found, action: Action) -> None:
+        """See to it that a place of a rollout which came free is taken."""
+        outdated = action.reason is Reason.OUTDATED
+        if self._places.note_outdated(found.agent_key, found.key, outdated=outdated):
+            # A place that came free before it was in the line was offered to others only.
+            self._queue.wake(found.key)
+        elif not outdated:
+            self._wake(self._places.next_outdated(found.agent_key))
+
     def _leave_line(self, key: RunKey) -> None:
         agent = self._places.forget(key)
         if agent is not None:
             self._wake_next(agent)
+            self._wake(self._places.next_outdated(agent))
 
     def _wake_next(self, agent: AgentKey) -> None:
-        following = self._places.next_in_line(agent)
-        if following is not None:
-            self._queue.wake(following)
+        self._wake(self._places.next_in_line(agent))
+
+    def _wake(self, key: RunKey | None) -> None:
+        if key is not None:
+            self._queue.wake(key)
 
     def _try_again(
         self, key: RunKey, error: Exception, *, level: int = logging.WARNING, at_least: float = 0.0

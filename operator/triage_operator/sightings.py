@@ -76,6 +76,10 @@ class Sightings:
         """Say whether the run's status says that it has ended."""
         return self.phases.get(key) in _OVER
 
+    def waits_for_person(self, key: RunKey) -> bool:
+        """Say whether the run's status says that it goes on only when somebody wants it to."""
+        return self.phases.get(key) in (Phase.WAITING, Phase.SUSPENDED)
+
     def pod(self, pod: Object, *, deleted: bool = False) -> bool:
         """Take note of a pod of ours; say whether this is news."""
         key = run_of(pod)

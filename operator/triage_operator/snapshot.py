@@ -96,6 +96,18 @@ class Resize:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Handovers:
+    """The names of the other runs of the agent that are between two attempts for a rollout: an attempt of theirs was
+    asked to hand off, and no later one has written anything yet.
+
+    ``coming``: the next attempt goes on by itself. ``resting``: it waits for a person, and the rollout not for it.
+    """
+
+    coming: frozenset[str] = frozenset()
+    resting: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """Everything that a decision about one run may depend on.
 
@@ -110,7 +122,8 @@ class Snapshot:
     knows; ``resize`` None: it asked for no other memory limit. ``parting_taints`` are those by which the node of
     the open attempt's pod is about to go; ``dead_nodes`` are those of attempts with calls in doubt that a person
     has declared out of service. ``running`` counts open attempts of the same agent in the namespace; ``ahead`` the
-    runs of that agent that wait for a place and came before.
+    runs of that agent that wait for a place and came before. ``handovers`` are read only where the open attempt
+    is to be replaced itself.
 
     Pods are read before rows: what an attempt wrote must not be older here than what its pod says of its end.
     """
@@ -137,6 +150,7 @@ class Snapshot:
     life: LifeSign
     running: int
     ahead: int
+    handovers: Handovers
 
     def pod_of(self, attempt: AttemptRow) -> Pod | None:
         """Give an attempt's pod; None: it is gone, or was not made. One with its labels and another UID is a copy."""

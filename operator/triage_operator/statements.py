@@ -176,6 +176,40 @@ SELECT pg_notify(:channel, serial::text) FROM asked
 """)
 """Asks an attempt, once, to release its fence, and tells its process so."""
 
+_BETWEEN = """
+SELECT r.name FROM triage.runs r
+WHERE r.cluster_id = :cluster_id AND r.namespace = :namespace AND r.agent = :agent AND r.state = 'active'
+    AND r.id <> :id AND EXISTS (
+        SELECT FROM triage.attempts a WHERE a.run_id = r.id AND a.handoff_reason = 'rollout' AND NOT EXISTS (
+            SELECT FROM triage.attempts n
+            WHERE n.run_id = r.id AND n.epoch > a.epoch AND n.first_write_at IS NOT NULL
+        )
+    )
+"""
+
+BETWEEN: Final = text(_BETWEEN)
+"""The other runs of an agent of which an attempt was asked to hand off for a rollout, and no later one has written
+anything yet."""
+
+TAKE_TURN: Final = text("""
+SELECT pg_advisory_xact_lock(hashtext('triage.rollout'),
+    hashtext(jsonb_build_array(CAST(:cluster_id AS text), CAST(:namespace AS text), CAST(:agent AS text))::text))
+""")
+"""Lets one transaction at a time count an agent's runs between two attempts and add one. In a statement of its own, so
+that the next one sees what others have committed meanwhile."""
+
+REQUEST_ROLLOUT: Final = text(f"""
+WITH asked AS (
+    UPDATE triage.attempts SET handoff_requested_at = clock_timestamp(), handoff_reason = 'rollout'
+    WHERE serial = :serial AND handoff_requested_at IS NULL AND ended_at IS NULL
+        AND (SELECT count(*) FROM ({_BETWEEN}) b WHERE b.name <> ALL(:resting)) < :places
+    RETURNING serial
+)
+SELECT serial, pg_notify(:channel, serial::text) FROM asked
+""")
+"""Asks an attempt to hand off for a rollout, and tells its process so, while fewer runs than there are places are
+between two attempts; those of some names take none."""
+
 END_RUN: Final = text("""
 WITH ended AS (
     INSERT INTO triage.runs (id, cluster_id, namespace, name, agent, app_name, user_id, session_id,
@@ -250,7 +284,8 @@ SELECT clock_timestamp() AS now,
     array_agg(serial) FILTER (WHERE released_at IS NOT NULL) AS released,
     array_agg(ARRAY[serial, memory_limit_bytes]) FILTER (
         WHERE memory_used_bytes >= memory_limit_bytes * CAST(:near_limit AS double precision)
-    ) AS cramped
+    ) AS cramped,
+    array_agg(serial) FILTER (WHERE epoch > 1 AND first_write_at IS NOT NULL) AS resumed
 FROM claimed
 """)
 """The claimed attempts by sign of life, all in one row. Advisory locks with two keys have the subid 2; what another

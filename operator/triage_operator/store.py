@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -29,7 +29,7 @@ from triage_contract.names import LIFE_LOCK_CLASS, Channel
 from triage_contract.states import Cause, InDoubt, Outcome, RunState
 from triage_contract.tools import undeclared_tools
 from triage_contract.verdict import Judgement
-from triage_operator import statements
+from triage_operator import rollouts, statements
 from triage_operator.memory import NEAR_LIMIT
 from triage_operator.sanitising import storable
 from triage_operator.snapshot import CallCounts, JournaledCall, Repair
@@ -92,7 +92,8 @@ class Look:
     """Serials of the claimed attempts, at ``now`` by the database's clock.
 
     Those whose life lock is held, and whose is free; which sent no heartbeat for long; which gave their token
-    up; which are near their memory limit, each with that limit in bytes.
+    up; which are near their memory limit, each with that limit in bytes; which are not their run's first and have
+    written something.
     """
 
     now: datetime
@@ -101,6 +102,7 @@ class Look:
     silent: frozenset[int]
     released: frozenset[int]
     cramped: frozenset[tuple[int, int]]
+    resumed: frozenset[int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -237,7 +239,7 @@ class Store:
         """Record the end of an open attempt, whose fence is closed. One that has ended stays as it is."""
         with translated(self._url):
             async with self._engine.begin() as connection:
-                await connection.execute(statements.END_ATTEMPT, _end(end))
+                await connection.execute(statements.END_ATTEMPT, asdict(end))
                 await connection.execute(
                     statements.COUNT_RECOVERY,
                     {"serial": end.serial, "cluster_id": self._cluster_id, "bounds": list(RECOVERY_BOUNDS)},
@@ -245,7 +247,7 @@ class Store:
 
     async def fill_cause(self, end: End) -> None:
         """Record the cause of an attempt that ended without one."""
-        await self._execute(statements.FILL_CAUSE, **_end(end))
+        await self._execute(statements.FILL_CAUSE, **asdict(end))
 
     async def confirm_death(self, serial: int) -> None:
         """Record that the process of an attempt is known to be dead."""
@@ -272,6 +274,19 @@ class Store:
     async def request_handoff(self, serial: int, *, reason: str) -> None:
         """Ask an attempt to release its fence at its next boundary."""
         await self._execute(statements.REQUEST_HANDOFF, serial=serial, reason=reason, channel=Channel.HANDOFF)
+
+    async def between(self, run: RunRow) -> frozenset[str]:
+        """Read the names of the agent's other runs that are between two attempts for a rollout."""
+        async with self._reading() as connection:
+            return await rollouts.between(connection, run)
+
+    async def request_rollout(
+        self, run: RunRow, serial: int, *, places: int, resting: Collection[str]
+    ) -> bool:
+        """Ask an attempt to hand off for a rollout if there is a place for it; say whether that was done."""
+        with translated(self._url):
+            async with self._engine.begin() as connection:
+                return await rollouts.request(connection, run, serial, places=places, resting=resting)
 
     async def end_run(self, run: RunRow, *, state: RunState, reason: str, recorded: str) -> None:
         """Record the end of a run, of one that was never recorded as well. One that has ended stays as it is.
@@ -333,11 +348,10 @@ class Store:
             async with self._watcher.connect() as connection:
                 await connection.execute(statements.END_HINDRANCES, {"patience_seconds": patience_seconds})
                 row = (await connection.execute(statements.LOOK, params)).one()
-        held, free, silent, released = (
-            frozenset(serials or ()) for serials in (row.held, row.free, row.silent, row.released)
-        )
+        names = ("held", "free", "silent", "released", "resumed")
+        serials = {name: frozenset(row._mapping[name] or ()) for name in names}
         cramped = frozenset((serial, limit) for serial, limit in row.cramped or ())
-        return Look(now=row.now, held=held, free=free, silent=silent, released=released, cramped=cramped)
+        return Look(now=row.now, cramped=cramped, **serials)
 
     async def runs_of(self, serials: Collection[int]) -> frozenset[RunKey]:
         """Say which runs some attempts belong to."""
@@ -375,15 +389,3 @@ class Store:
         with translated(self._url):
             async with self._engine.begin() as connection:
                 await connection.execute(statement, params)
-
-
-def _end(end: End) -> dict[str, Any]:
-    return {
-        "serial": end.serial,
-        "outcome": end.outcome,
-        "cause": end.cause,
-        "counted": end.counted,
-        "exit_code": end.exit_code,
-        "confirmed": end.confirmed,
-        "message": end.message,
-    }

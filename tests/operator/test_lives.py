@@ -16,6 +16,7 @@ def _look(
     silent: Collection[int] = (),
     released: Collection[int] = (),
     cramped: Collection[tuple[int, int]] = (),
+    resumed: Collection[int] = (),
 ) -> Look:
     return Look(
         now=NOW + timedelta(seconds=seconds),
@@ -24,6 +25,7 @@ def _look(
         silent=frozenset(silent),
         released=frozenset(released),
         cramped=frozenset(cramped),
+        resumed=frozenset(resumed),
     )
 
 

@@ -10,6 +10,7 @@ from support.builders import MEBIBYTE, RUN_UID, a_triage_agent, a_triage_run
 from triage_contract.api import TriageAgent
 from triage_operator.exceptions import PodTemplateError
 from triage_operator.manifests import build_pod, template_fault
+from triage_operator.revision import revision_of
 
 
 def _pod(
@@ -55,6 +56,7 @@ def test_pod_is_bare_labelled_and_owned_by_its_run() -> None:
             "triage-operator.dev/run-uid": RUN_UID,
             "triage-operator.dev/epoch": "2",
             "triage-operator.dev/agent": f"{'a' * 54}-28165978",
+            "triage-operator.dev/revision": revision_of(a_triage_agent()),
             "app.kubernetes.io/managed-by": "triage-operator",
             "app.kubernetes.io/component": "agent",
         },

@@ -56,6 +56,7 @@ def test_runs_that_are_seen_together_are_in_the_line_by_age_until_they_are_decid
     places.expect({"metadata": metadata, "spec": {}})
     assert places.ahead(AGENT, ("docs", "young"), NOW + timedelta(seconds=2)) == 0
     assert places.forget(("docs", "young")) == AGENT
+    assert places.forget(("docs", "old")) == AGENT
     assert places.forget(("docs", "old")) is None
 
 

@@ -32,7 +32,15 @@ from triage_operator.actions import (
 )
 from triage_operator.deciding import decide
 from triage_operator.settings import DecidingSettings
-from triage_operator.snapshot import CallCounts, JournaledCall, LifeSign, Pod, Refusal, Snapshot
+from triage_operator.snapshot import (
+    CallCounts,
+    Handovers,
+    JournaledCall,
+    LifeSign,
+    Pod,
+    Refusal,
+    Snapshot,
+)
 
 RUN_UID = "4f1a2b3c-0000-4000-8000-000000000001"
 SETTINGS = DecidingSettings()
@@ -253,6 +261,7 @@ class Scenario:
             "life": LifeSign(lock_free_since=None, reachable_since=ago(3600)),
             "running": 0,
             "ahead": 0,
+            "handovers": Handovers(),
             **self.extra,
         }
         return Snapshot(**facts)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from support.clock import NOW, ago, stamp
+from triage_contract.names import Label
 
 GRACE_SECONDS = 30
 
@@ -115,6 +116,9 @@ class PodBuilder:
 
     def tolerating(self, **toleration: Any) -> "PodBuilder":
         return self._with("spec", "tolerations", [toleration])
+
+    def of_revision(self, revision: str) -> "PodBuilder":
+        return self._with("metadata", "labels", {Label.REVISION.value: revision})
 
     def numbered(self, epoch: int) -> "PodBuilder":
         named = self._with("metadata", "name", f"run-a{epoch}")

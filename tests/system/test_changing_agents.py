@@ -28,14 +28,13 @@ async def test_a_run_whose_agent_is_gone_waits_for_it(site: Site) -> None:
     assert await site.suppressed("orphaned") == (1, 0)
 
 
-async def test_a_blocked_pod_that_is_deleted_is_made_anew_as_the_agent_is_now(site: Site) -> None:
+async def test_a_blocked_pod_is_made_anew_as_the_agent_is_now(site: Site) -> None:
     image = site.cluster.agent["spec"]["image"]
     await site.change("TriageAgent", "default", image="registry.invalid/not-there:2")
     await site.create_run("blocked")
     assert "registry.invalid/not-there:2" in await site.held_up("blocked", "StartBlocked")
     await site.change("TriageAgent", "default", image=image)
-    await site.delete("Pod", (await site.pod("blocked"))["metadata"]["name"])
-    status = await site.succeeded("blocked", ["deleted_pending"])
+    status = await site.succeeded("blocked", ["rollout"])
     assert (status["resumes"], status["noProgress"]) == (0, 0)
     assert [one["image"] for one in status["attempts"]] == ["registry.invalid/not-there:2", image]
 

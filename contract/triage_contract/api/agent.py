@@ -17,7 +17,7 @@ from triage_contract.api.base import (
 )
 from triage_contract.api.conditions import Conditions
 from triage_contract.api.metadata import ObjectMeta
-from triage_contract.states import InDoubt, Pooler, ToolKind
+from triage_contract.states import InDoubt, Pooler, RolloutStrategy, ToolKind
 
 DOCS_TRIAGE_APP: Final = "triage_agent.docs_triage.agent:app"
 """The agent that comes with the project."""
@@ -230,8 +230,20 @@ class Concurrency(ApiModel):
     Absent: no limit."""
 
 
+class Rollout(ApiModel):
+    """How a change of the agent reaches the runs that are at work."""
+
+    strategy: RolloutStrategy = RolloutStrategy.NEXT_ATTEMPT
+    """`NextAttempt`: a run's attempt goes on as it was made, and only its next one, if there is any, has the
+    change. `Restart`: each attempt hands off at its next step, and its run goes on with the change."""
+    max_unavailable: Annotated[int, Field(ge=1, le=100_000)] = 1
+    """With `Restart`, how many runs may be between two attempts for it: from the request to hand off until
+    the next attempt has written something. Where the changed agent does not work, the rollout stops at
+    these."""
+
+
 class AgentSpec(ApiModel):
-    """With what runs are done. Changes hold from the next attempt on."""
+    """With what runs are done. Changes hold from a run's next attempt on; see `rollout`."""
 
     image: Annotated[str, Field(min_length=1, max_length=512, pattern=r"^\S+$")]
     """Container image with the agent package in it."""
@@ -266,6 +278,8 @@ class AgentSpec(ApiModel):
     """How lost runs are taken up again."""
     concurrency: Concurrency = Concurrency()
     """How much the agent does at once."""
+    rollout: Rollout = Rollout()
+    """How a change of what the agent gives to its pods reaches runs that are at work."""
 
 
 class AgentStatus(ApiModel):

@@ -35,6 +35,7 @@ from triage_operator.deciding.queueing import queue
 from triage_operator.deciding.raising_memory import raise_memory, raise_memory_at
 from triage_operator.deciding.refusing import refuse
 from triage_operator.deciding.releasing import accept_release
+from triage_operator.deciding.rolling_out import await_turn, remake, roll_out
 from triage_operator.deciding.starting import enforce_start, enforce_start_at
 from triage_operator.deciding.stopping import stop
 from triage_operator.deciding.suspending import stay_suspended, suspend_attempt
@@ -62,7 +63,11 @@ POLICIES: Final[Sequence[Policy]] = (
     suspend_attempt,
     make_pod,
     leave_node,
+    # Whatever an attempt hands off for, its successor is as the agent is now; so the node's fate goes first.
+    remake,
+    roll_out,
     raise_memory,
+    await_turn,
     watch,
     # No attempt is open. What is over stays so.
     keep_closed,
