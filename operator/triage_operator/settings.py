@@ -17,8 +17,9 @@ class DecidingSettings:
     """Without a heartbeat, until a running attempt counts as unresponsive. Several heartbeats, so that a
     stall of the node's disk or network is not taken for death."""
 
-    lock_grace_seconds: float = 0.3
-    """From an attempt's free lock to its loss. A live process takes a lock that it lost again within this."""
+    lock_grace_seconds: float = 0.2
+    """From an attempt's free lock to its loss. A live process takes a lock that it lost again within a quarter of
+    this, on a busy machine."""
 
     kubelet_word_seconds: float = 2.5
     """From the free lock of an attempt near its memory limit to its loss: the kubelet says within about two

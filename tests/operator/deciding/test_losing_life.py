@@ -14,7 +14,7 @@ def _beating(seconds_ago: float, used_mebibytes: int = 100, **fields: object) ->
     (
         "a lock that just came free is looked at again",
         _beating(1).with_lock_free_for(0.1),
-        "Wait Running Running until +0.2",
+        "Wait Running Running until +0.1",
     ),
     (
         "a lock that stays free without a heartbeat is a loss of unknown cause, which counts until it is known",
