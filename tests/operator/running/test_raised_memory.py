@@ -77,7 +77,7 @@ async def test_what_a_node_gives_is_recorded_counted_and_shown(
         await _asked(cluster, "225Mi")
         messages = await cluster.told("RaisingMemory", 2)
     assert (await _resources(cluster))["requests"] == {"memory": "225Mi"}
-    assert [message.partition(": ")[2] for message in messages] == [
+    assert sorted(message.partition(": ")[2] for message in messages) == [
         "its limit is to be raised from 100Mi to 150Mi.",
         "its limit is to be raised from 150Mi to 225Mi.",
     ]
