@@ -56,7 +56,8 @@ class PodRunner:
         self._folder = machine.folder / "pods" / self.uid
         self._reporter = Reporter(pod, machine.cluster, online, self._status)
         self._start_time = stamp(datetime.now(UTC))
-        self._pod_ip = next(machine.addresses)
+        # A pod keeps its address, also from one kubelet to the next.
+        self._pod_ip = (pod.get("status") or {}).get("podIP") or next(machine.addresses)
         self._failure: tuple[str, str] | None = None
         self._init_states: dict[str, Json] = {}
         self._states: dict[str, Json] = {}

@@ -63,10 +63,13 @@ async def namespace(rest: Rest) -> str:
 
 
 @pytest.fixture
-async def pods(rest: Rest, namespace: str) -> str:
+async def pods(rest: Rest, namespace: str) -> AsyncIterator[str]:
     """Path of the pods of the test's namespace. They may be on the node ``n1``: on one that is not there, they go."""
     await rest.post("/api/v1/nodes", {"metadata": {"name": "n1"}})
-    return f"/api/v1/namespaces/{namespace}/pods"
+    path = f"/api/v1/namespaces/{namespace}/pods"
+    yield path
+    # A kubelet that comes later would run them.
+    await rest.delete(path, gracePeriodSeconds=0)
 
 
 @pytest.fixture
