@@ -1,5 +1,5 @@
-// CoreDNS with the plugins that kubeadm's Corefile names. The others take the clients of three clouds with them, and minutes
-// to compile.
+// CoreDNS with the plugins that kubeadm's Corefile names: the others take the clients of three clouds with them, three packages
+// to compile for each four of these.
 package main
 
 import (
