@@ -86,7 +86,16 @@ time.sleep(60)
     pod = await nodes.until_phase("run", "Failed")
     assert _ended(pod)["reason"] == "OOMKilled"
     child = int(nodes.kubelet.container("default", "run").log.read_text().split()[1])
-    assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
+    async with asyncio.timeout(10):
+        while _lives(child):
+            await asyncio.sleep(0.01)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 async def test_deletion_is_sigterm_then_the_last_status_then_nothing(nodes: Nodes) -> None:
