@@ -55,6 +55,11 @@ class LoneApiServer:
         """Where it serves; without a slash at the end."""
         return f"https://{HOST}:{self._port}"
 
+    @property
+    def kubeconfig(self) -> Path:
+        """A kubeconfig that goes with the server, once that has started."""
+        return self._folder / "kubeconfig"
+
     async def __aenter__(self) -> Self:
         """Start all of it.
 
@@ -76,6 +81,7 @@ class LoneApiServer:
             resources.push_async_callback(etcd.kill)
             resources.push_async_callback(self.stop)
             await self.start()
+            self.write_kubeconfig(self.kubeconfig)
             if self._controllers:
                 controllers = await self._run_controllers()
                 resources.push_async_callback(controllers.kill)
@@ -186,11 +192,9 @@ class LoneApiServer:
         )
 
     async def _run_controllers(self) -> Process:
-        kubeconfig = self._folder / "controllers"
-        self.write_kubeconfig(kubeconfig)
         return await self._run(
             CONTROLLERS,
-            f"--kubeconfig={kubeconfig}",
+            f"--kubeconfig={self.kubeconfig}",
             f"--service-account-private-key-file={self._key}",
             f"--root-ca-file={self._certificate}",
             "--leader-elect=false",
