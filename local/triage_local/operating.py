@@ -1,21 +1,18 @@
 """The operator of a local cluster: the real one, as a process that can be killed and started again."""
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
 import aiohttp
 
-from triage_local.exceptions import PatienceError, ProgramError
+from triage_local.exceptions import ProgramError
 from triage_local.guard import Guard
 from triage_local.ports import HOST, free_port
-from triage_local.processes import Process
+from triage_local.processes import Process, tail
 
-_LOOK_SECONDS: Final = 0.05
 _START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 3.0
-_TAIL_CHARACTERS: Final = 2000
 
 # An operator that starts again under the identity of a dead one need not wait for its Lease to run out.
 _IDENTITY: Final = "local"
@@ -73,15 +70,7 @@ class LocalOperator:
         process = self._process = await Process.start(
             "triage-operator", "run", environment=self._environment, log=self.log, guard=self._guard
         )
-        ended, ready = asyncio.create_task(process.wait()), asyncio.create_task(self._wait_until_ready())
-        try:
-            await asyncio.wait((ended, ready), return_when=asyncio.FIRST_COMPLETED)
-            if ended.done():
-                raise ProgramError(f"the operator ended with {ended.result()}: {self.tail()}")
-            ready.result()
-        finally:
-            ended.cancel()
-            ready.cancel()
+        await process.until_ready(self._is_ready, _START_SECONDS)
 
     async def wait(self) -> int:
         """Wait for its end, and give its exit code; negative: the number of the signal that ended it."""
@@ -112,24 +101,13 @@ class LocalOperator:
         except aiohttp.ClientError as error:
             raise ProgramError(f"the operator gives no metrics: {error}") from error
 
-    async def _wait_until_ready(self) -> None:
+    async def _is_ready(self) -> bool:
         try:
-            async with asyncio.timeout(_START_SECONDS), aiohttp.ClientSession() as session:
-                # It tells nobody by itself, as in a cluster.
-                while not await _answers_well(session, f"{self.url}/readyz"):  # noqa: ASYNC110
-                    await asyncio.sleep(_LOOK_SECONDS)
-        except TimeoutError:
-            message = f"the operator is not ready after {_START_SECONDS:.0f} s: {self.tail()}"
-            raise PatienceError(message) from None
+            async with aiohttp.ClientSession() as session, session.get(f"{self.url}/readyz") as response:
+                return response.ok
+        except aiohttp.ClientError:
+            return False
 
     def tail(self) -> str:
         """Give the end of its log."""
-        return self.log.read_text(errors="replace")[-_TAIL_CHARACTERS:]
-
-
-async def _answers_well(session: aiohttp.ClientSession, url: str) -> bool:
-    try:
-        async with session.get(url) as response:
-            return response.ok
-    except aiohttp.ClientError:
-        return False
+        return tail(self.log)

@@ -7,13 +7,16 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
-from triage_local.exceptions import ProgramError
+from triage_local.exceptions import PatienceError, ProgramError
 from triage_local.guard import Guard
+
+_LOOK_SECONDS: Final = 0.05
+_TAIL_CHARACTERS: Final = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,8 +31,10 @@ class Finished:
 class Process:
     """A running program with a session of its own, which Ctrl-C in our terminal does not reach."""
 
-    def __init__(self, process: asyncio.subprocess.Process, guard: Guard) -> None:
+    def __init__(self, name: str, process: asyncio.subprocess.Process, log: Path, guard: Guard) -> None:
+        self._name = name
         self._process = process
+        self._log = log
         self._guard = guard
 
     @classmethod
@@ -58,12 +63,40 @@ class Process:
                 start_new_session=True,
             )
         guard.watch_group(process.pid)
-        return cls(process, guard)
+        return cls(program.name, process, log, guard)
 
     @property
     def pid(self) -> int:
         """Process id, also that of its session and group."""
         return self._process.pid
+
+    async def until_ready(self, is_ready: Callable[[], Awaitable[bool]], patience_seconds: float) -> None:
+        """Ask it again and again until it is ready, since it tells nobody by itself.
+
+        Raises:
+            ProgramError: It ended instead. The message has the end of its log.
+            PatienceError: It is not ready in time; the same.
+        """
+
+        async def ask() -> None:
+            while not await is_ready():  # noqa: ASYNC110
+                await asyncio.sleep(_LOOK_SECONDS)
+
+        ended, ready = asyncio.create_task(self.wait()), asyncio.create_task(ask())
+        try:
+            done, _ = await asyncio.wait(
+                (ended, ready), timeout=patience_seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            if ended in done:
+                raise ProgramError(f"{self._name} ended with {ended.result()}: {tail(self._log)}")
+            if not done:
+                raise PatienceError(
+                    f"{self._name} is not ready after {patience_seconds:.0f} s: {tail(self._log)}"
+                )
+            ready.result()
+        finally:
+            ended.cancel()
+            ready.cancel()
 
     async def wait(self) -> int:
         """Wait for the end, and give the exit code; negative: the number of the signal that ended it."""
@@ -120,6 +153,11 @@ async def run(*command: str, environment: Mapping[str, str], folder: Path, guard
             await process.kill()
             raise
         return Finished(exit_code=code, output=_text(log))
+
+
+def tail(log: Path) -> str:
+    """Give the end of a log."""
+    return _text(log)[-_TAIL_CHARACTERS:]
 
 
 def _text(log: Path) -> str:

@@ -1,6 +1,5 @@
 """The server: etcd, kube-apiserver and, if wanted, the controllers, as processes on loopback ports."""
 
-import asyncio
 import base64
 import contextlib
 import json
@@ -13,7 +12,7 @@ from typing import Final, Self
 
 import aiohttp
 
-from triage_local.exceptions import PatienceError, ProgramError
+from triage_local.exceptions import ProgramError
 from triage_local.guard import Guard
 from triage_local.keys import make_key
 from triage_local.ports import HOST, free_port
@@ -22,10 +21,7 @@ from triage_local.processes import Process, find
 PROGRAMS: Final = ("etcd", "kube-apiserver")
 CONTROLLERS: Final = "kube-controller-manager"
 
-_LOOK_SECONDS: Final = 0.02
 _START_SECONDS: Final = 60.0
-_STOP_SECONDS: Final = 5.0
-_TAIL_CHARACTERS: Final = 2000
 
 
 class LoneApiServer:
@@ -96,15 +92,7 @@ class LoneApiServer:
     async def start(self) -> None:
         """Serve, and return once it is ready. See ``__aenter__`` for what goes wrong."""
         process = self._serving = await self._run_server()
-        ended, ready = asyncio.create_task(process.wait()), asyncio.create_task(self._wait_until_ready())
-        try:
-            await asyncio.wait((ended, ready), return_when=asyncio.FIRST_COMPLETED)
-            if ended.done():
-                raise ProgramError(f"kube-apiserver ended with {ended.result()}: {self._tail()}")
-            ready.result()
-        finally:
-            ended.cancel()
-            ready.cancel()
+        await process.until_ready(self._is_ready, _START_SECONDS)
 
     async def stop(self) -> None:
         """Serve no more. Open watches break off."""
@@ -205,16 +193,6 @@ class LoneApiServer:
         log = self._folder / f"{program}.log"
         return await Process.start(program, *arguments, environment={}, log=log, guard=self._guard)
 
-    async def _wait_until_ready(self) -> None:
-        try:
-            async with asyncio.timeout(_START_SECONDS):
-                # It tells nobody by itself.
-                while not await self._is_ready():  # noqa: ASYNC110
-                    await asyncio.sleep(_LOOK_SECONDS)
-        except TimeoutError:
-            message = f"kube-apiserver is not ready after {_START_SECONDS:.0f} s: {self._tail()}"
-            raise PatienceError(message) from None
-
     async def _is_ready(self) -> bool:
         try:
             context = ssl.create_default_context(cafile=self._certificate)
@@ -226,6 +204,3 @@ class LoneApiServer:
         # No certificate yet, half of one, or nobody who listens.
         except (OSError, aiohttp.ClientError):
             return False
-
-    def _tail(self) -> str:
-        return (self._folder / "kube-apiserver.log").read_text(errors="replace")[-_TAIL_CHARACTERS:]
