@@ -65,15 +65,16 @@ async def open_our_attempt(
     )
     await operator.dispose()
     application = f"triage-agent/{opened.serial}"
-    engine = open_engine(url, application=application, token=opened.token)
     own = PreparedConnection(url, application=application)
     record = AttemptRecord(connection or own, serial=opened.serial, token=opened.token)
-    service = AttemptSessionService(engine, url, record=record, own=run.session)
+    service = AttemptSessionService(
+        url, application=application, token=opened.token, record=record, own=run.session
+    )
     try:
         yield Attempt(run=run, record=record, service=service)
     finally:
         await own.close()
-        await engine.dispose()
+        await service.close()
 
 
 def _new_run() -> RunRow:

@@ -17,8 +17,8 @@ from chaos.processes import Stage, Working
 from chaos.shapes import NAMES, SHAPES
 from triage_contract.database import deciding
 from triage_contract.database.fence import NewAttempt, OpenedAttempt, close_fence, open_attempt
-from triage_contract.database.judging import judge
-from triage_contract.database.rows import RunRow, SessionKey, read_run
+from triage_contract.database.reading import judge, read_run
+from triage_contract.database.rows import RunRow, SessionKey
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.states import RunState, Verdict
 from triage_contract.verdict import DoubtfulCall, Judgement, Remedy

@@ -13,17 +13,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from triage_contract.database.deciding import carry_out
 from triage_contract.database.engine import open_engine, translated
 from triage_contract.database.fence import NewAttempt, OpenedAttempt, close_fence, open_attempt
-from triage_contract.database.judging import judge
-from triage_contract.database.rows import (
-    AttemptRow,
-    FenceRow,
-    RunRow,
-    SessionKey,
-    read_attempts,
-    read_fence,
-    read_run,
-    session_params,
-)
+from triage_contract.database.reading import judge, read_attempts, read_fence, read_run
+from triage_contract.database.rows import AttemptRow, FenceRow, RunRow, SessionKey, session_params
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.names import LIFE_LOCK_CLASS, Channel
 from triage_contract.states import Cause, InDoubt, Outcome, RunState

@@ -7,7 +7,8 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from triage_contract.database.rows import AttemptRow, read_attempts
+from triage_contract.database.reading import read_attempts
+from triage_contract.database.rows import AttemptRow
 from triage_contract.names import API_VERSION, Label
 from triage_contract.states import Phase
 from triage_local.demo.asking import until_true

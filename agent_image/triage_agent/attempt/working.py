@@ -12,7 +12,6 @@ from google.adk.apps.app import App
 from google.adk.events.event import Event
 from google.adk.runners import Runner
 from google.adk.sessions.session import Session
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from triage_agent.attempt.ending import Ending
 from triage_agent.attempt.recognising import recognise_agents, recognise_root
@@ -37,7 +36,6 @@ from triage_agent.replay.plugins import replaying_plugins
 from triage_agent.replay.replies import ReplyBook
 from triage_agent.replay.trouble import Trouble
 from triage_agent.shapes import inspect_shape, resumable
-from triage_contract.database.engine import open_engine
 from triage_contract.database.judging import judge_by
 from triage_contract.database.migrating import check_schema
 from triage_contract.database.prepared import PreparedConnection
@@ -86,11 +84,9 @@ async def work(
     CURRENT_ATTEMPT.set(CurrentAttempt(serial=serial, token=settings.token))
     application = f"triage-agent/{serial}"
     connection = PreparedConnection(settings.database, application=application)
-    # For sessions other than the attempt's own: nothing connects unless an agent reads one.
-    engine = open_engine(settings.database, application=application, token=settings.token)
     work = _Work(
         settings=settings,
-        engine=engine,
+        application=application,
         connection=connection,
         record=AttemptRecord(connection, serial=serial, token=settings.token),
         interruptions=interruptions,
@@ -106,19 +102,19 @@ async def work(
     finally:
         await work.clear_up()
         await connection.close()
-        await engine.dispose()
 
 
 @dataclass(slots=True, kw_only=True)
 class _Work:
     settings: AttemptSettings
-    engine: AsyncEngine
+    application: str
     connection: PreparedConnection
     record: AttemptRecord
     interruptions: Interruptions
     on_event: Callable[[Event], None]
     trouble: Trouble = field(default_factory=Trouble)
     running: asyncio.Task[Ending | None] | None = None
+    service: AttemptSessionService | None = None
 
     async def carry_out(
         self, run: RunRow, load: Callable[[], App], configure: Callable[[], RunConfig | None]
@@ -162,6 +158,8 @@ class _Work:
         if self.running is not None:
             self.running.cancel()
             await asyncio.wait({self.running}, timeout=RELEASE_SECONDS)
+        if self.service is not None:
+            await self.service.close()
 
     async def _run(
         self, app: App, run: RunRow, judgement: Judgement, config: RunConfig | None
@@ -174,8 +172,12 @@ class _Work:
             judgement = await self._judge(run)
             if judgement.verdict is Verdict.IN_DOUBT:
                 raise InDoubtError(f"{judgement.why} {said}")
-        service = AttemptSessionService(
-            self.engine, self.settings.database, record=self.record, own=run.session
+        service = self.service = AttemptSessionService(
+            self.settings.database,
+            application=self.application,
+            token=self.settings.token,
+            record=self.record,
+            own=run.session,
         )
         session = await open_session(service, run.session)
         recognise_agents(app.root_agent, session, run.invocation_id)

@@ -11,8 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from triage_agent.exceptions import ConfigurationError, InDoubtError, RefusedError
 from triage_agent.replay.sanitising import storable
 from triage_contract.database.deciding import carry_out
-from triage_contract.database.judging import judge
-from triage_contract.database.rows import RunRow, read_fence
+from triage_contract.database.reading import judge, read_fence
+from triage_contract.database.rows import RunRow
 from triage_contract.states import InDoubt, RunState
 from triage_contract.verdict import DoubtfulCall, Judgement, Remedy
 

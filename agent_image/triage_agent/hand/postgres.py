@@ -26,8 +26,8 @@ from triage_agent.replay.gate import Gate
 from triage_agent.shapes import inspect_shape
 from triage_contract.database.engine import open_engine, translated
 from triage_contract.database.fence import NewAttempt, close_fence, open_attempt
-from triage_contract.database.judging import read_events
-from triage_contract.database.rows import RunRow, SessionKey, read_fence
+from triage_contract.database.reading import read_events, read_fence
+from triage_contract.database.rows import RunRow, SessionKey
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import SessionBusyError
 from triage_contract.states import Outcome, RunState

@@ -28,10 +28,11 @@ from triage_agent.replay.replies import ReplyBook
 from triage_agent.replay.sessions import StorableSessionService
 from triage_agent.replay.trouble import Trouble
 from triage_agent.shapes import inspect_shape, resumable
+from triage_contract.database.reading import EVENTS_SQLITE
 from triage_contract.database.rows import SessionKey, session_params
 from triage_contract.names import DocsEnv
 from triage_contract.states import Outcome, Verdict
-from triage_contract.verdict import EVENTS_SQLITE, Judgement, RunFacts, event_facts, verdict
+from triage_contract.verdict import Judgement, RunFacts, event_facts, verdict
 
 LIMITS: Final = "SQLite keeps no fence and no journal: run one process at a time, and use Postgres for more."
 

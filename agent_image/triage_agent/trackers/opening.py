@@ -8,7 +8,6 @@ from uuid import UUID
 import httpx
 
 from triage_agent.exceptions import ConfigurationError
-from triage_agent.trackers.file import FileTracker
 from triage_agent.trackers.github import GitHubTracker
 from triage_agent.trackers.github_api import PUBLIC_URL, GitHubSettings
 from triage_agent.trackers.interface import Tracker
@@ -57,6 +56,9 @@ def open_tracker(
     path = Path(setting.removeprefix(_FILE_PREFIX)).resolve()
     if not path.parent.is_dir():
         raise ConfigurationError(f"{DocsEnv.TRACKER} is {setting!r}: there is no folder {path.parent}")
+    # Its locks take a while to import, and only this one has any.
+    from triage_agent.trackers.file import FileTracker
+
     return FileTracker(path)
 
 

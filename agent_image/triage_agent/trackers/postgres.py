@@ -8,12 +8,9 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from sqlalchemy import TextClause, text
-
 from triage_agent.current import CURRENT_ATTEMPT
 from triage_agent.replay.gate import INSIDE_CALL
 from triage_agent.trackers.interface import Filed
-from triage_contract.database.engine import open_engine, translated
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import DatabaseUnreachableError
 from triage_contract.states import ToolKind
@@ -27,14 +24,14 @@ PATIENCE_SECONDS: Final = 90.0
 _RETRY_SECONDS: Final = (0.1, 0.3, 1.0, 2.0)
 """Pauses before another attempt; the last one repeats."""
 
-_FILE_IN_CALL: Final = text(
+_FILE_IN_CALL: Final = (
     "SELECT number, is_duplicate AS duplicate"
     " FROM triage.file_issue(:serial, :token, :call_id, :key, :title, :body)"
 )
 
 # A repeat updates, and takes no number from the sequence: a gap would look like an issue that is missing.
 # Concurrent callers with one key meet at the unique index: one inserts, the others update what it committed.
-_FILE: Final = text(
+_FILE: Final = (
     "WITH known AS ("
     " UPDATE triage.issues SET duplicates = duplicates + 1 WHERE key = :key RETURNING number, true AS duplicate"
     "), filed AS ("
@@ -86,7 +83,7 @@ class PostgresTracker:
                 logger.warning("tracker unreachable", extra={"action": "file_issue", "reason": str(error)})
             await asyncio.sleep(pause)
 
-    def _statement(self, key: str | None, title: str, body: str) -> tuple[TextClause, Mapping[str, Any]]:
+    def _statement(self, key: str | None, title: str, body: str) -> tuple[str, Mapping[str, Any]]:
         issue = {"title": title, "body": body}
         attempt, call_id = CURRENT_ATTEMPT.get(), INSIDE_CALL.get()
         if key is None or attempt is None or not call_id:
@@ -99,12 +96,17 @@ class PostgresTracker:
             "call_id": call_id,
         }
 
-    async def _attempt(self, statement: TextClause, values: Mapping[str, Any]) -> Filed:
+    async def _attempt(self, statement: str, values: Mapping[str, Any]) -> Filed:
+        # Its import is not for a process that has yet to claim.
+        from sqlalchemy import text
+
+        from triage_contract.database.engine import open_engine, translated
+
         engine = open_engine(self._url, application="triage-tracker", pool_size=1)
         try:
             with translated(self._url):
                 async with asyncio.timeout(ATTEMPT_SECONDS), engine.begin() as connection:
-                    number, duplicate = (await connection.execute(statement, values)).one()
+                    number, duplicate = (await connection.execute(text(statement), values)).one()
         finally:
             await engine.dispose()
         return Filed(number=number, duplicate=duplicate)

@@ -5,7 +5,7 @@ from typing import Any, Final, Self
 
 import asyncpg
 
-from triage_contract.database.engine import connect_directly, translated
+from triage_contract.database.connecting import connect_directly, translated
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.names import LIFE_LOCK_CLASS, Channel
 

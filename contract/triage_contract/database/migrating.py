@@ -1,16 +1,18 @@
-"""Bringing a database to the newest schema."""
+"""Bringing a database to the newest schema.
+
+Agents check the schema and never change it: only what does imports SQLAlchemy and Alembic.
+"""
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from sqlalchemy import Connection, text
-from sqlalchemy.util import await_only
-
-from triage_contract.database.engine import open_engine, translated
 from triage_contract.database.prepared import PreparedConnection
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.exceptions import SchemaError
 from triage_contract.states import Pooler
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
 
 NEWEST_REVISION: Final = "0002"
 """The revision that this version of the package brings a database to; a test holds it against the migrations."""
@@ -30,6 +32,8 @@ async def migrate(url: DatabaseUrl) -> str:
 
     Safe to run twice at once: the second waits for the first. Returns the revision reached.
     """
+    from triage_contract.database.engine import open_engine, translated
+
     direct = DatabaseUrl.parse(url.direct_dsn or url.dsn, pooler=Pooler.NONE)
     engine = open_engine(direct, application="triage-migrate")
     try:
@@ -56,10 +60,10 @@ async def check_schema(connection: PreparedConnection, url: DatabaseUrl) -> None
         raise SchemaError(f"{url} has no fence trigger on ADK's tables: run `triage-operator migrate`")
 
 
-def _upgrade(connection: Connection) -> None:
-    # Agents check the schema and never change it: they need not import Alembic.
+def _upgrade(connection: "Connection") -> None:
     from alembic import command
     from alembic.config import Config
+    from sqlalchemy import text
 
     config = Config()
     config.set_main_option("script_location", str(_MIGRATIONS))
@@ -70,11 +74,13 @@ def _upgrade(connection: Connection) -> None:
     command.upgrade(config, "head")
 
 
-def run_script(connection: Connection, name: str) -> None:
+def run_script(connection: "Connection", name: str) -> None:
     """Run a whole SQL file of the migrations folder in the connection's transaction.
 
     The driver's simple protocol takes several statements at once, which a prepared statement does not.
     """
+    from sqlalchemy.util import await_only
+
     script = (_MIGRATIONS / "versions" / name).read_text(encoding="utf-8")
     driver = connection.connection.driver_connection
     assert driver is not None

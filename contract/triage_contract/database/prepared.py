@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import asyncpg
 
-from triage_contract.database.engine import connect, translated
+from triage_contract.database.connecting import connect, translated
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.states import Pooler
 

@@ -1,13 +1,10 @@
-"""Rows of our tables as plain values, and the statements that read them."""
+"""Rows of our tables as plain values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any, Final, Self
+from typing import Any, Self
 from uuid import UUID
-
-from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncConnection
 
 from triage_contract.states import Cause, Outcome, RunState
 
@@ -112,32 +109,6 @@ class FenceRow:
 
     def __repr__(self) -> str:
         return f"FenceRow(epoch={self.epoch}, token={'set' if self.token else None})"
-
-
-_RUN: Final = text("SELECT * FROM triage.runs WHERE id = :id")
-_ATTEMPTS: Final = text("SELECT * FROM triage.attempts WHERE run_id = :id ORDER BY epoch")
-_FENCE: Final = text(
-    "SELECT epoch, token FROM triage.fences"
-    " WHERE app_name = :app_name AND user_id = :user_id AND session_id = :session_id"
-)
-
-
-async def read_run(connection: AsyncConnection, run_id: UUID) -> RunRow | None:
-    """Read a run's row; None: there is none."""
-    row = (await connection.execute(_RUN, {"id": run_id})).mappings().one_or_none()
-    return None if row is None else RunRow.from_mapping(row)
-
-
-async def read_attempts(connection: AsyncConnection, run_id: UUID) -> tuple[AttemptRow, ...]:
-    """Read a run's attempts, the oldest first."""
-    rows = (await connection.execute(_ATTEMPTS, {"id": run_id})).mappings()
-    return tuple(AttemptRow.from_mapping(row) for row in rows)
-
-
-async def read_fence(connection: AsyncConnection, session: SessionKey) -> FenceRow | None:
-    """Read a session's fence; None: no run ever touched the session."""
-    row = (await connection.execute(_FENCE, session_params(session))).mappings().one_or_none()
-    return None if row is None else FenceRow(**row)
 
 
 def session_params(session: SessionKey) -> dict[str, str]:

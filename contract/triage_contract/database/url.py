@@ -1,13 +1,21 @@
 """Database URLs: what is accepted, and how they are shown without their password."""
 
+import re
 from dataclasses import dataclass
-from typing import Self
-
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError
+from typing import Final, Self
+from urllib.parse import quote, unquote
 
 from triage_contract.exceptions import DatabaseUrlError
 from triage_contract.states import Pooler
+
+_URL: Final = re.compile(
+    r"(?P<driver>[\w+]+)://"
+    r"(?:(?P<user>[^:/]*)(?::(?P<password>[^@]*))?@)?"
+    r"(?P<host>\[[^/?]+\]|[^/:?\[]+)?(?::(?P<port>\d*))?"
+    r"(?:/(?P<database>[^?]*))?"
+    r"(?P<options>\?.*)?"
+)
+"""A URL as SQLAlchemy reads it: a password may hold anything but ``@`` as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,22 +44,32 @@ class DatabaseUrl:
         )
 
     def __str__(self) -> str:
-        url = make_url(self.dsn)
-        return f"{url.host or 'localhost'}:{url.port or 5432}/{url.database or ''}"
+        url = _URL.fullmatch(self.dsn)
+        assert url is not None
+        host = (url["host"] or "localhost").strip("[]")
+        return f"{host}:{url['port'] or 5432}/{unquote(url['database'] or '')}"
 
     def __repr__(self) -> str:
         return f"DatabaseUrl({self})"
 
 
 def _libpq(dsn: str) -> str:
-    try:
-        url = make_url(dsn.strip())
-    except (ArgumentError, ValueError):
+    """Give the URL as every driver reads it, with user, password and database quoted."""
+    url = _URL.fullmatch(dsn.strip())
+    if url is None:
         raise DatabaseUrlError(
             "the database URL cannot be read: expected postgresql://user:password@host:port/name"
-        ) from None
-    if url.get_backend_name() not in ("postgresql", "postgres"):
-        raise DatabaseUrlError(
-            f"the database URL begins with {url.drivername!r}: expected postgresql://user:password@host:port/name"
         )
-    return url.set(drivername="postgresql").render_as_string(hide_password=False)
+    if url["driver"].partition("+")[0] not in ("postgresql", "postgres"):
+        raise DatabaseUrlError(
+            f"the database URL begins with {url['driver']!r}: expected postgresql://user:password@host:port/name"
+        )
+    password = "" if url["password"] is None else f":{_quoted(url['password'])}"
+    login = "" if url["user"] is None else f"{_quoted(url['user'])}{password}@"
+    place = (url["host"] or "") + (f":{url['port']}" if url["port"] else "")
+    database = "" if url["database"] is None else f"/{_quoted(url['database'], safe=' +/')}"
+    return f"postgresql://{login}{place}{database}{url['options'] or ''}"
+
+
+def _quoted(part: str, *, safe: str = " +") -> str:
+    return quote(unquote(part), safe=safe)

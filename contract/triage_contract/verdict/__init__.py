@@ -11,13 +11,13 @@ from triage_contract.verdict.facts import (
     event_facts,
 )
 from triage_contract.verdict.rules import Judgement, verdict
-from triage_contract.verdict.stored import CALLS, EVENTS_POSTGRES, EVENTS_PREPARED, EVENTS_SQLITE
+from triage_contract.verdict.stored import CALLS, EVENTS, EVENTS_PREPARED, WHOLE_EVENTS
 
 __all__ = [
     "CALLS",
-    "EVENTS_POSTGRES",
+    "EVENTS",
     "EVENTS_PREPARED",
-    "EVENTS_SQLITE",
+    "WHOLE_EVENTS",
     "Call",
     "CallFacts",
     "DoubtfulCall",

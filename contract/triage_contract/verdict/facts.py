@@ -158,7 +158,7 @@ class EventFacts:
 
 
 def event_facts(event: Mapping[str, Any]) -> EventFacts:
-    """Read a stored event: the whole ``event_data``, or what ``EVENTS_POSTGRES`` left of it."""
+    """Read a stored event: the whole ``event_data``, or what ``EVENTS`` left of it."""
     content: Mapping[str, Any] | None = event.get("content")
     parts: list[Mapping[str, Any]] = (content or {}).get("parts") or []
     actions: Mapping[str, Any] = event.get("actions") or {}

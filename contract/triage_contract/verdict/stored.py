@@ -7,15 +7,13 @@ for ``event_facts``, in the order in which ADK reads them. They find the rows by
 import re
 from typing import Final
 
-from sqlalchemy import JSON, text
-
 PARAMETERS: Final = ("app_name", "user_id", "session_id", "invocation_id")
 
 _INVOCATION: Final = """
     app_name = :app_name AND user_id = :user_id AND session_id = :session_id AND invocation_id = :invocation_id
 """
 
-_EVENTS: Final = f"""
+EVENTS: Final = f"""
     SELECT jsonb_strip_nulls(jsonb_build_object(
         'id', id,
         'author', event -> 'author',
@@ -73,27 +71,21 @@ _EVENTS: Final = f"""
     WHERE {_INVOCATION}
     ORDER BY timestamp, id
     """
-
-EVENTS_POSTGRES: Final = text(_EVENTS).columns(event=JSON)
 """What the rules need, and the text of the last event in which an agent says something: never a tool's result."""
 
-EVENTS_PREPARED: Final = re.sub(r":(\w+)", lambda name: f"${PARAMETERS.index(name[1]) + 1}", _EVENTS)
+EVENTS_PREPARED: Final = re.sub(r":(\w+)", lambda name: f"${PARAMETERS.index(name[1]) + 1}", EVENTS)
 """The same with the parameters by their place, as the driver prepares it; each event comes as text."""
 
-EVENTS_SQLITE: Final = text(
-    f"SELECT event_data AS event FROM events WHERE {_INVOCATION} ORDER BY timestamp, id"
-).columns(event=JSON)
-"""The whole events: a session by hand is small, and in this process anyway."""
+WHOLE_EVENTS: Final = f"SELECT event_data AS event FROM events WHERE {_INVOCATION} ORDER BY timestamp, id"
+"""The whole events, on SQLite: a session by hand is small, and in this process anyway."""
 
-CALLS: Final = text(
-    """
-    SELECT c.call_id AS key, coalesce(c.function_call_id, split_part(c.call_id, '@', 1)) AS id, c.tool, c.state, c.kind,
-        c.epoch, triage.is_confirmed(c) AS confirmed, c.cleared_by IS NOT NULL AS cleared, c.doubt,
-        coalesce(c.asked_confirmed, false) AS asked_confirmed
-    FROM triage.tool_calls c
-    WHERE app_name = :app_name AND user_id = :user_id AND session_id = :session_id
-        AND invocation_id = :invocation_id
-    ORDER BY begun_at
-    """
-)
+CALLS: Final = """
+SELECT c.call_id AS key, coalesce(c.function_call_id, split_part(c.call_id, '@', 1)) AS id, c.tool, c.state, c.kind,
+    c.epoch, triage.is_confirmed(c) AS confirmed, c.cleared_by IS NOT NULL AS cleared, c.doubt,
+    coalesce(c.asked_confirmed, false) AS asked_confirmed
+FROM triage.tool_calls c
+WHERE app_name = :app_name AND user_id = :user_id AND session_id = :session_id
+    AND invocation_id = :invocation_id
+ORDER BY begun_at
+"""
 """The journaled calls of an invocation, each for ``CallFacts.from_row``."""

@@ -11,7 +11,8 @@ from uuid import UUID
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from triage_contract.database.rows import AttemptRow, read_attempts
+from triage_contract.database.reading import read_attempts
+from triage_contract.database.rows import AttemptRow
 
 Json = dict[str, Any]
 

@@ -16,7 +16,6 @@ from support.databases import Database, a_run
 from triage_agent.attempt.record import AttemptRecord
 from triage_agent.attempt.running import open_session
 from triage_agent.attempt.sessions import AttemptSessionService
-from triage_contract.database.engine import open_engine
 from triage_contract.database.rows import RunRow, SessionKey
 
 
@@ -28,14 +27,20 @@ def run() -> RunRow:
 @pytest.fixture
 async def ours(database: Database, run: RunRow) -> AsyncIterator[AttemptSessionService]:
     opened = await database.open(run)
-    engine = open_engine(database.url, application="test", token=opened.token)
-    yield AttemptSessionService(engine, database.url, record=database.record(opened), own=run.session)
-    await engine.dispose()
+    service = AttemptSessionService(
+        database.url,
+        application="test",
+        token=opened.token,
+        record=database.record(opened),
+        own=run.session,
+    )
+    yield service
+    await service.close()
 
 
 @pytest.fixture(params=["ADK", "ours"])
 def service(request: pytest.FixtureRequest, ours: AttemptSessionService) -> BaseSessionService:
-    return ours if request.param == "ours" else DatabaseSessionService(db_engine=ours.db_engine)
+    return ours if request.param == "ours" else ours._others
 
 
 @pytest.fixture
@@ -116,7 +121,7 @@ async def test_what_the_attempt_read_is_not_read_again_for_the_runner(
 
 async def test_what_another_wrote_since_is_read(ours: AttemptSessionService, run: RunRow) -> None:
     session = await open_session(ours, run.session)
-    other = DatabaseSessionService(db_engine=ours.db_engine)
+    other = DatabaseSessionService(db_engine=ours._others.db_engine)
     await other.append_event(await read(other, run.session), an_event("another's", at=1001.0))
     ours.hand_over(session)
     assert texts(await read(ours, run.session)) == ["another's"]

@@ -59,12 +59,15 @@ async def sessions(
     engine = open_engine(database.url, application="test", token=opened.token)
     adk = DatabaseSessionService(db_engine=engine)
     record = database.record(opened)
-    ours = AttemptSessionService(engine, database.url, record=record, own=run.session)
+    ours = AttemptSessionService(
+        database.url, application="test", token=opened.token, record=record, own=run.session
+    )
     yield Sessions(
         service=adk if request.param == "ADK" else ours,
         other=DatabaseSessionService(db_engine=engine),
         key=run.session,
     )
+    await ours.close()
     await engine.dispose()
 
 

@@ -11,7 +11,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from support.databases import Database, a_run
 from triage_agent.attempt.record import AttemptRecord
 from triage_contract.database.engine import driver_error, open_engine
-from triage_contract.database.rows import RunRow, read_attempts, read_fence, read_run
+from triage_contract.database.reading import read_attempts, read_fence, read_run
+from triage_contract.database.rows import RunRow
 from triage_contract.exceptions import (
     AlreadyClaimedError,
     CallRunningError,

@@ -13,15 +13,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from support.golden import Golden, load, names
 from triage_contract.database.engine import open_engine
 from triage_contract.database.migrating import migrate
+from triage_contract.database.reading import EVENTS_POSTGRES, EVENTS_SQLITE
 from triage_contract.database.url import DatabaseUrl
-from triage_contract.verdict import (
-    EVENTS_POSTGRES,
-    EVENTS_SQLITE,
-    EventFacts,
-    RunFacts,
-    event_facts,
-    verdict,
-)
+from triage_contract.verdict import EventFacts, RunFacts, event_facts, verdict
 from triage_local.postgres import PostgresServer
 
 INSERT = text(
