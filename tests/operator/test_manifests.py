@@ -238,7 +238,7 @@ def test_template_is_merged_item_by_item() -> None:
             ],
             "volumes": [{"name": "issues", "persistentVolumeClaim": {"claimName": "issues"}}],
         },
-        labels={"team": "docs", "triage-operator.dev/epoch": "99"},
+        labels={"team": "docs", "app.kubernetes.io/component": "theirs"},
         annotations={"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"},
     )
 
@@ -255,7 +255,7 @@ def test_template_is_merged_item_by_item() -> None:
     assert (env["DOCS_TRACKER"], env["LOG"], env["TRIAGE_EPOCH"]) == ("file:/x", "debug", "2")
     assert env["TRIAGE_GRACE_SECONDS"] == str(pod["spec"]["terminationGracePeriodSeconds"]) == "90"
     assert pod["metadata"]["labels"]["team"] == "docs"
-    assert pod["metadata"]["labels"]["triage-operator.dev/epoch"] == "2"
+    assert pod["metadata"]["labels"]["app.kubernetes.io/component"] == "agent"
     assert pod["metadata"]["annotations"]["cluster-autoscaler.kubernetes.io/safe-to-evict"] == "false"
 
 

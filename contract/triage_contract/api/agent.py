@@ -17,6 +17,7 @@ from triage_contract.api.base import (
 )
 from triage_contract.api.conditions import Conditions
 from triage_contract.api.metadata import ObjectMeta
+from triage_contract.names import GROUP
 from triage_contract.states import InDoubt, Pooler, RolloutStrategy, ToolKind
 
 DOCS_TRIAGE_APP: Final = "triage_agent.docs_triage.agent:app"
@@ -151,12 +152,19 @@ class Resources(ApiModel):
 
 Texts = Annotated[dict[str, str], Field(max_length=64)]
 
+_OUR_LABELS: Final = f"{GROUP}/"
+_FREE_LABELS: Final = Rule(
+    cel=f"self.all(label, !label.startsWith('{_OUR_LABELS}'))",
+    message=f"labels of {_OUR_LABELS} are the operator's",
+    holds=lambda labels: not any(label.startswith(_OUR_LABELS) for label in labels),
+)
+
 
 class PodMetadata(ApiModel):
     """Metadata that the agent's pods get."""
 
-    labels: Texts = Field(default_factory=dict)
-    """Labels. Those of the operator win."""
+    labels: Annotated[Texts, _FREE_LABELS] = Field(default_factory=dict)
+    """Labels, none of them of `triage-operator.dev/`. Others that the operator sets win."""
     annotations: Texts = Field(default_factory=dict)
     """Annotations. These win over those of the operator."""
 
