@@ -3,7 +3,7 @@
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -49,6 +49,7 @@ class Kind:
     programs: Programs
     api: Cluster
     engine: AsyncEngine
+    database_url: str = field(repr=False)
     model: aiohttp.ClientSession
     steady: str
     victim: str
@@ -100,9 +101,8 @@ async def a_kind(kubeconfig: Path, gaps: list[Gap], *, keep: bool) -> AsyncItera
             await _take_away(programs)
             async with programs.cordoned(victim):
                 await _install(programs)
-        engine = open_engine(
-            DatabaseUrl.parse(await _database_url(api, address)), application="test-e2e", pool_size=16
-        )
+        database_url = await _database_url(api, address)
+        engine = open_engine(DatabaseUrl.parse(database_url), application="test-e2e", pool_size=16)
         try:
             await prepare(engine)
             async with aiohttp.ClientSession(f"http://{address}:{_MODEL_PORT}") as model:
@@ -110,6 +110,7 @@ async def a_kind(kubeconfig: Path, gaps: list[Gap], *, keep: bool) -> AsyncItera
                     programs=programs,
                     api=api,
                     engine=engine,
+                    database_url=database_url,
                     model=model,
                     steady=steady,
                     victim=victim,
