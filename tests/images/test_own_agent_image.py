@@ -1,25 +1,11 @@
 """The image of examples/own-agent, built as its README says, on the package of this very tree."""
 
-import shutil
-from pathlib import Path
-
 import pytest
 
-from support.docker import (
-    RESTRICTED,
-    ROOT,
-    TAG,
-    base_image,
-    build,
-    build_command,
-    certificates,
-    docker,
-    obstacle,
-)
+from support.docker import RESTRICTED, docker, obstacle
+from support.own_agent_image import EXAMPLE, build_own_agent
 
 pytestmark = pytest.mark.timeout(1200)
-
-IMAGE = f"own-agent:{TAG}"
 
 
 @pytest.fixture(scope="session")
@@ -27,14 +13,7 @@ def own_agent(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Build the example's image, and give its name."""
     if (reason := obstacle()) is not None:
         pytest.skip(reason)
-    folder = tmp_path_factory.mktemp("own-agent") / "context"
-    shutil.copytree(ROOT / "examples" / "own-agent", folder)
-    build(str(ROOT / ".tools/bin/uv"), "build", "--quiet", "--wheel", f"--out-dir={folder}")
-    (wheel,) = folder.glob("*.whl")
-    base = _trusting_base(folder.parent / "base") if certificates() else base_image()
-    arguments = (f"--build-arg=BASE_IMAGE={base}", f"--build-arg=AGENT=/wheels/{wheel.name}[agent]")
-    build(*build_command(), *arguments, f"--tag={IMAGE}", ".", folder=folder)
-    return IMAGE
+    return build_own_agent(tmp_path_factory.mktemp("own-agent"))
 
 
 def test_it_is_a_process_of_an_attempt_with_the_users_app_in_reach(own_agent: str) -> None:
@@ -47,16 +26,5 @@ def test_it_is_a_process_of_an_attempt_with_the_users_app_in_reach(own_agent: st
 
 
 def test_its_own_code_knows_nothing_of_us() -> None:
-    for source in (ROOT / "examples" / "own-agent" / "parcels").glob("*.py"):
+    for source in (EXAMPLE / "parcels").glob("*.py"):
         assert "triage" not in source.read_text()
-
-
-def _trusting_base(folder: Path) -> str:
-    """Give a base image that trusts this machine's certificates, as a company's would its own."""
-    folder.mkdir()
-    shutil.copy(certificates(), folder / "ca.crt")
-    (folder / "Dockerfile").write_text(
-        f"FROM {base_image()}\nCOPY ca.crt /etc/ssl/ca.crt\nENV PIP_CERT=/etc/ssl/ca.crt\n"
-    )
-    build(*build_command(), "--tag=own-agent-base:test", ".", folder=folder)
-    return "own-agent-base:test"
