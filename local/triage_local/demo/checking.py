@@ -5,7 +5,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from triage_contract.quantities import parse_memory
 from triage_contract.states import Cause, Phase, Suppressor
+from triage_local.demo.agents import FIRST_MEMORY
 from triage_local.demo.evidence import ByHand, Evidence, RunSeen
 from triage_local.demo.names import RunName
 
@@ -75,13 +77,13 @@ def _losses(run: RunSeen, causes: frozenset[Cause]) -> Iterator[str]:
     if len(run.recovery_seconds) != len(lost):
         yield "the attempt after the loss stored nothing"
     first, last = run.attempts[0], run.attempts[-1]
+    # The first one may have been given more in place, a moment before its end.
+    more_memory = (last.memory_limit_bytes or 0) > parse_memory(FIRST_MEMORY)
     if run.name in (RunName.KILLED, RunName.HALF_DONE) and not run.suppressed.get(Suppressor.JOURNAL):
         yield "no call was answered from the journal: it was not killed where it should"
     if run.name == RunName.IN_DOUBT and not run.decisions:
         yield "nobody was asked about its call in doubt"
-    if run.name == RunName.OUT_OF_MEMORY and (last.memory_limit_bytes or 0) <= (
-        first.memory_limit_bytes or 0
-    ):
+    if run.name == RunName.OUT_OF_MEMORY and not more_memory:
         yield "was resumed without more memory"
     if run.name == RunName.DRAINED and last.node == first.node:
         yield f"went on on {last.node}, which was drained"

@@ -129,7 +129,7 @@ def test_nothing_is_off_when_all_is_well() -> None:
             id="an attempt that nothing explains",
         ),
         pytest.param(
-            but(replace(OUT_OF_MEMORY, attempts=(an_attempt("oom"), an_attempt()))),
+            but(replace(OUT_OF_MEMORY, attempts=(an_attempt("oom", memory=256), an_attempt(memory=256)))),
             "out-of-memory: was resumed without more memory",
             id="the same memory again",
         ),
