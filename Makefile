@@ -34,8 +34,8 @@ test: .venv/.synced-dev ## Run the tests
 	@$(RUN)/pytest -n 2 $(ARGS)
 
 .PHONY: contract
-contract: .venv/.synced-dev ## Run the tests that hold for emulated and real API servers on real ones, in build/contract
-	@hack/contract-suite
+contract: .venv/.synced-dev ## Run the tests of the API server emulator, the kubelet and the demo on a real API server
+	@hack/contract-suite $(ARGS)
 
 .PHONY: verify
 verify: .venv/.synced-dev ## Check formatting, lint, types, layers, generated files, secrets and machine paths
@@ -47,7 +47,7 @@ generate: .venv/.synced-dev ## Write the generated files anew: CRDs and referenc
 
 .PHONY: bench
 bench: .venv/.synced-bench ## Measure recovery, the cost of fence and journals, and the operator with 1,000 runs
-	@$(RUN)/python -m benchmarks $(ARGS)
+	@PYTHONPATH=tests $(RUN)/python -m benchmarks $(ARGS)
 
 .PHONY: cluster
 cluster: ## Make a Kubernetes cluster of three nodes with kind, and build/cluster/kubeconfig
@@ -60,6 +60,10 @@ cluster-delete: ## Remove that cluster; what was built for it stays in the cache
 .PHONY: e2e
 e2e: .venv/.synced-dev ## Lose runs in every way on a kind cluster with the chart installed (half an hour)
 	@hack/e2e $(ARGS)
+
+.PHONY: kind-demo
+kind-demo: .venv/.synced-dev ## Show on a kind cluster how runs survive a SIGKILL, an OOM kill and a drain
+	@hack/kind-demo
 
 .PHONY: images
 images: ## Build the images of operator and agent with Docker, and print their sizes
