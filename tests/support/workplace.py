@@ -116,7 +116,10 @@ class Workplace(Sight):
 
     async def evict(self, run: str, epoch: int = 1) -> None:
         """Evict the pod of an attempt, as a drain does."""
-        name = (await self.pod(run, epoch))["metadata"]["name"]
+        await self.evict_pod((await self.pod(run, epoch))["metadata"]["name"])
+
+    async def evict_pod(self, name: str) -> None:
+        """Evict a pod by its name."""
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": name}}
         await self.api.request("POST", f"{self.path('Pod', name)}/eviction", body)
 
