@@ -21,10 +21,12 @@ from triage_contract.database.url import DatabaseUrl
 from triage_local.postgres import PostgresServer
 
 SECTIONS = ("recovery", "steps", "sessions", "memory", "fleet")
+ON_A_CLUSTER = "kind"
+"""Only where it is named: it takes the cluster of ``make cluster`` with the images on its nodes."""
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.argument("sections", nargs=-1, type=click.Choice(SECTIONS))
+@click.argument("sections", nargs=-1, type=click.Choice((*SECTIONS, ON_A_CLUSTER)))
 @click.option(
     "--rounds", default=10, show_default=True, help="Recoveries of each kind, and runs of each side."
 )
@@ -65,6 +67,12 @@ def main(sections: tuple[str, ...], rounds: int, runs: int) -> None:
                 click.echo("The operator with many runs")
                 for line in asyncio.run(measure_fleet(runs)).lines():
                     click.echo(f"  {line}")
+            case "kind":
+                # The tests' way to the cluster, which other sections can do without.
+                from benchmarks.on_kind import measure_on_kind
+
+                losses = asyncio.run(measure_on_kind(rounds=rounds))
+                print_table("Loss to the next attempt's first durable write, on kind", losses, unit="s")
 
 
 async def _steps(server: PostgresServer, rounds: int) -> list[Measured]:
