@@ -25,9 +25,10 @@ from triage_contract.states import RunState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """An attempt of ours, opened and not begun."""
+    """An attempt of ours, opened and not begun. ``token`` lets others write to its session as well."""
 
     run: RunRow
+    token: str
     record: AttemptRecord
     service: AttemptSessionService
 
@@ -71,7 +72,7 @@ async def open_our_attempt(
         url, application=application, token=opened.token, record=record, own=run.session
     )
     try:
-        yield Attempt(run=run, record=record, service=service)
+        yield Attempt(run=run, token=opened.token, record=record, service=service)
     finally:
         await own.close()
         await service.close()

@@ -10,6 +10,7 @@ from sqlalchemy import text
 from benchmarks.apps import open_bare_service
 from benchmarks.attempts import Attempt, open_our_attempt
 from benchmarks.figures import Measured
+from triage_contract.database.engine import open_engine
 from triage_contract.database.prepared import PreparedConnection
 from triage_contract.database.rows import SessionKey, session_params
 from triage_contract.database.url import DatabaseUrl
@@ -45,7 +46,7 @@ async def measure_sessions(url: DatabaseUrl) -> list[Measured]:
     measured = []
     for length in LENGTHS:
         async with open_our_attempt(url) as attempt, open_bare_service(url.dsn) as bare:
-            await _fill(attempt, length)
+            await _fill(url, attempt, length)
             for name, service in (("ADK", bare), ("ours", attempt.service)):
                 seconds = [await _load(service, attempt.run.session) for _ in range(TIMES + 1)]
                 measured.append(Measured(name=f"load {length:,} events: {name}", seconds=seconds[1:]))
@@ -55,18 +56,22 @@ async def measure_sessions(url: DatabaseUrl) -> list[Measured]:
     return measured
 
 
-async def _fill(attempt: Attempt, length: int) -> None:
+async def _fill(url: DatabaseUrl, attempt: Attempt, length: int) -> None:
     own = attempt.run.session
     await attempt.service.create_session(
         app_name=own.app_name, user_id=own.user_id, session_id=own.session_id
     )
     values = {"length": length, "of_a_run": EVENTS_OF_A_RUN, "event": json.dumps(_EVENT)}
-    async with attempt.service.db_engine.begin() as connection:
-        await connection.execute(_FILL, {**session_params(own), **values})
-    async with attempt.service.db_engine.connect() as connection:
-        await (await connection.execution_options(isolation_level="AUTOCOMMIT")).execute(
-            text("VACUUM ANALYZE events")
-        )
+    engine = open_engine(url, application="bench", token=attempt.token)
+    try:
+        async with engine.begin() as connection:
+            await connection.execute(_FILL, {**session_params(own), **values})
+        async with engine.connect() as connection:
+            await (await connection.execution_options(isolation_level="AUTOCOMMIT")).execute(
+                text("VACUUM ANALYZE events")
+            )
+    finally:
+        await engine.dispose()
 
 
 async def _load(service: BaseSessionService, key: SessionKey) -> float:

@@ -28,7 +28,8 @@ _LOCK_CLASS: Final = 0x64656D6F
 
 _SET_UP: Final = (
     "CREATE SCHEMA IF NOT EXISTS demo",
-    "CREATE TABLE IF NOT EXISTS demo.holds (number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, run text, place text)",
+    "CREATE TABLE IF NOT EXISTS demo.holds"
+    " (number integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, run text, place text)",
     f"""
     CREATE OR REPLACE FUNCTION demo.hold() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
     DECLARE

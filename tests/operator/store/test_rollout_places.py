@@ -5,6 +5,7 @@ import dataclasses
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from itertools import cycle
+from typing import Any
 
 import pytest
 
@@ -38,7 +39,7 @@ class Work:
     epoch: int = 0
 
     @classmethod
-    async def start(cls, store: Store, database: Database, name: str, **row: str) -> "Work":
+    async def start(cls, store: Store, database: Database, name: str, **row: Any) -> "Work":
         work = cls(store=store, database=database, run=dataclasses.replace(a_run(), name=name, **row))
         await work.open()
         await work.write()
