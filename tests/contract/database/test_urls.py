@@ -13,7 +13,7 @@ from triage_contract.exceptions import DatabaseUrlError
         "postgresql://host/name",
         "postgres://user@host/name",
         "postgresql+asyncpg://user:password@host:6432/name",
-        "postgresql://user:p%40ss%2Fword@host/name",
+        "postgresql://user:p%40ss%2Fword@host/name",  # pragma: allowlist secret
         "postgresql://user:a/b#c?d:e+f g@host/name",
         "postgresql://us%20er:@host",
         "postgresql://user:password@[::1]:5432/name",
