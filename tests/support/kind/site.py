@@ -8,6 +8,7 @@ from sqlalchemy import text
 
 from support.kind.cluster import AGENT_IMAGE, Kind
 from support.kind.gaps import Gap
+from support.kind.processes import Process
 from support.kind.programs import SYSTEM
 from support.sight import Json
 from support.workplace import Workplace
@@ -16,6 +17,14 @@ from triage_local.objects import DATABASE_SECRET, MODEL_SECRET
 
 _WROTE: Final = text(
     "SELECT count(*) > 0 FROM triage.attempts WHERE run_id = :run AND epoch = :epoch AND first_write_at IS NOT NULL"
+)
+_STORED: Final = text(
+    "SELECT to_jsonb(e) FROM events e WHERE e.session_id = :session"
+    " UNION ALL SELECT to_jsonb(s) FROM sessions s WHERE s.id = :session"
+    " UNION ALL SELECT to_jsonb(c) FROM triage.tool_calls c WHERE c.session_id = :session"
+    " UNION ALL SELECT to_jsonb(m) FROM triage.model_replies m WHERE m.session_id = :session"
+    " UNION ALL SELECT to_jsonb(i) FROM triage.issues i WHERE i.run_id = :run"
+    " ORDER BY 1"
 )
 _APPS: Final = Path(__file__).parents[2] / "system" / "apps"
 _MOUNT: Final = "/apps"
@@ -68,6 +77,29 @@ class KindSite(Workplace):
         volume = {"name": "apps", "configMap": {"name": f"{name}-app", "items": items}}
         template = {"spec": {"containers": [container], "volumes": [volume]}}
         await self.create_agent(name, app=f"system.apps.{app}:app", model=None, podTemplate=template, **spec)
+
+    async def create_run_on(self, node: str, run: str, **template: Any) -> Json:
+        """Create a run whose first attempt is on this node, and the next one wherever there is room; give its pod.
+
+        It gets an agent of its own, of the run's name. ``template`` are fields of its pods' spec.
+        """
+        pinned = {"nodeSelector": {"kubernetes.io/hostname": node}}
+        await self.create_agent(run, podTemplate={"spec": {**template, **pinned}})
+        await self.create_run(run, agentRef={"name": run})
+        pod = await self.pod(run)
+        await self.change("TriageAgent", run, podTemplate={"spec": {"nodeSelector": None}})
+        return pod
+
+    async def process(self, run: str, epoch: int = 1) -> Process:
+        """Find the process of an attempt, once it has started."""
+        await self.started(run, epoch)
+        return await Process.find(self.kind.programs, await self.pod(run, epoch))
+
+    async def stored(self, run: str) -> list[Json]:
+        """Give all rows that a run's agent writes: its session, events, journal and issues."""
+        async with self.engine.connect() as connection:
+            params = {"session": f"run-{self.uid(run)}", "run": self.uid(run)}
+            return list((await connection.execute(_STORED, params)).scalars())
 
     async def kill(self, run: str, epoch: int = 1, signal: str = "KILL") -> datetime:
         """Send a signal to the agent's process, and give when."""
