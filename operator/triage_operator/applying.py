@@ -8,7 +8,7 @@ import logging
 from typing import Final, assert_never
 
 from triage_contract.database.fence import NewAttempt
-from triage_contract.states import DecisionAction, Outcome, RunState
+from triage_contract.states import Cause, DecisionAction, Outcome, RunState
 from triage_operator.actions import (
     Action,
     CarryOutDecision,
@@ -43,6 +43,11 @@ _OVER_LIMIT_RANGE: Final = "maximum memory usage per"
 """In its words when a pod has more memory than a LimitRange lets any have."""
 
 _logger = logging.getLogger(__name__)
+
+_SILENT: Final = frozenset(
+    {Cause.UNRESPONSIVE, Cause.STATUS_UNKNOWN, Cause.NODE_LOST, Cause.NODE_UNREACHABLE, Cause.NODE_GONE}
+)
+"""Losses after which a node may be dead that counts as ready for half a minute more."""
 
 
 class Applier:
@@ -219,6 +224,7 @@ class Applier:
             token=token,
             memory_limit_bytes=memory_limit_bytes,
             heartbeat_seconds=self._heartbeat_seconds,
+            avoided_node=_silent_node(snapshot, epoch),
         )
         try:
             made = await self._kube.create_pod(metadata.namespace, pod)
@@ -312,3 +318,9 @@ def _end(action: EndAttempt | FillCause, outcome: Outcome) -> End:
         confirmed=action.confirmed,
         message=action.message,
     )
+
+
+def _silent_node(snapshot: Snapshot, epoch: int) -> str | None:
+    """Give the node of the attempt before this one, if it fell silent there."""
+    before = [each for each in snapshot.attempts if each.epoch < epoch]
+    return before[-1].node if before and before[-1].cause in _SILENT else None

@@ -44,6 +44,7 @@ def build_pod(
     token: str,
     memory_limit_bytes: int | None,
     heartbeat_seconds: float,
+    avoided_node: str | None,
 ) -> Json:
     """Build the pod of an attempt: bare, never restarted, owned by its run.
 
@@ -51,6 +52,7 @@ def build_pod(
         name: the pod's name, as the attempt's row holds it.
         token: the attempt's fence token, a secret.
         memory_limit_bytes: what the attempt's row says; None: no limit.
+        avoided_node: one that gets the pod only where no other can have it; None: any will do.
 
     Raises:
         PodTemplateError: the agent's ``podTemplate`` cannot be merged.
@@ -70,7 +72,8 @@ def build_pod(
     if memory_limit_bytes is not None:
         attempt[AttemptEnv.MEMORY_LIMIT_BYTES] = str(memory_limit_bytes)
     env = [_value(key, value) for key, value in attempt.items()]
-    spec = merge_template(_spec(agent, env, memory_limit_bytes), template.spec)
+    base = {**_spec(agent, env, memory_limit_bytes), **_affinity(avoided_node)}
+    spec = merge_template(base, template.spec)
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -152,6 +155,14 @@ def _spec(agent: TriageAgent, attempt_env: list[Json], memory_limit_bytes: int |
         ],
         "volumes": volumes,
     }
+
+
+def _affinity(avoided_node: str | None) -> Json:
+    if avoided_node is None:
+        return {}
+    field = {"key": "metadata.name", "operator": "NotIn", "values": [avoided_node]}
+    preferred = [{"weight": 100, "preference": {"matchFields": [field]}}]
+    return {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": preferred}}}
 
 
 def _resources(agent: TriageAgent, memory_limit_bytes: int | None) -> Json:

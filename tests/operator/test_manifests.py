@@ -14,7 +14,10 @@ from triage_operator.revision import revision_of
 
 
 def _pod(
-    agent: TriageAgent | None = None, *, memory_limit_bytes: int | None = 256 * MEBIBYTE
+    agent: TriageAgent | None = None,
+    *,
+    memory_limit_bytes: int | None = 256 * MEBIBYTE,
+    avoided_node: str | None = None,
 ) -> dict[str, Any]:
     return build_pod(
         a_triage_run(agentRef={"name": "a" * 100}),
@@ -24,6 +27,7 @@ def _pod(
         token="a-token",
         memory_limit_bytes=memory_limit_bytes,
         heartbeat_seconds=2.0,
+        avoided_node=avoided_node,
     )
 
 
@@ -310,3 +314,17 @@ def test_template_that_repeats_what_the_operator_sets_is_none() -> None:
 
 def test_pod_of_the_same_attempt_is_the_same() -> None:
     assert _pod() == _pod()
+
+
+def test_a_silent_node_is_avoided_beside_what_the_template_wants() -> None:
+    assert "affinity" not in _pod()["spec"]
+    required = {"nodeSelectorTerms": [{"matchExpressions": [{"key": "gpu", "operator": "Exists"}]}]}
+    affinity = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": required}}
+    pod = _pod(_templated({"affinity": affinity}), avoided_node="one")
+    field = {"key": "metadata.name", "operator": "NotIn", "values": ["one"]}
+    assert pod["spec"]["affinity"]["nodeAffinity"] == {
+        "requiredDuringSchedulingIgnoredDuringExecution": required,
+        "preferredDuringSchedulingIgnoredDuringExecution": [
+            {"weight": 100, "preference": {"matchFields": [field]}}
+        ],
+    }

@@ -1,5 +1,6 @@
 """The cluster of a test session: installed anew from the chart, with Postgres and the scripted model in it."""
 
+import asyncio
 import base64
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -35,6 +36,7 @@ _WORKLOADS: Final = (
     "statefulset/triage-operator-postgres",
     "deployment/triage-operator",
 )
+_LOOK_SECONDS: Final = 0.1
 _POSTGRES_PORT: Final = 30432
 _MODEL_PORT: Final = 30080
 
@@ -51,6 +53,7 @@ class Kind:
     engine: AsyncEngine
     database_url: str = field(repr=False)
     model: aiohttp.ClientSession
+    control_plane: str
     steady: str
     victim: str
     gaps: list[Gap]
@@ -65,6 +68,26 @@ class Kind:
         """Let the model answer as usual, also those requests that wait."""
         async with self.model.delete("/faults") as answer:
             assert answer.status < 300, await answer.text()
+
+    async def asked(self, report: str, step: str) -> None:
+        """Wait until the model was asked for a step of a report. It tells nobody by itself."""
+        while True:
+            async with self.model.get("/requests") as answer:
+                if any(
+                    report in one["report"] and one["step"] == step
+                    for one in (await answer.json())["requests"]
+                ):
+                    return
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def release(self) -> None:
+        """Let the model answer what it was asked and has not answered."""
+        async with self.model.post("/release") as answer:
+            assert answer.status < 300, await answer.text()
+
+    async def await_node(self, node: str) -> None:
+        """Wait until a node is ready."""
+        await self.programs.kubectl("wait", "--for=condition=Ready", f"node/{node}", "--timeout=170s")
 
     async def configure(self, *, chart: Path = CHART, **values: Any) -> None:
         """Upgrade the release to other values, or to another chart, and wait until it stands."""
@@ -96,7 +119,8 @@ async def a_kind(kubeconfig: Path, gaps: list[Gap], *, keep: bool) -> AsyncItera
             for node in nodes
             if "node-role.kubernetes.io/control-plane" not in node["metadata"]["labels"]
         )
-        address = _address(nodes)
+        control_plane = _control_plane(nodes)
+        address = _address(control_plane)
         if not (keep and await programs.kubectl("get", "namespace", SYSTEM, "--ignore-not-found")):
             await _take_away(programs)
             async with programs.cordoned(victim):
@@ -112,6 +136,7 @@ async def a_kind(kubeconfig: Path, gaps: list[Gap], *, keep: bool) -> AsyncItera
                     engine=engine,
                     database_url=database_url,
                     model=model,
+                    control_plane=control_plane["metadata"]["name"],
                     steady=steady,
                     victim=victim,
                     gaps=gaps,
@@ -151,11 +176,15 @@ def _node_port(name: str, port: int, target: int, selector: Json) -> Json:
     }
 
 
-def _address(nodes: list[Json]) -> str:
-    """Give the address of the control plane's node, which no test loses."""
+def _control_plane(nodes: list[Json]) -> Json:
+    """Give the node that no test loses."""
     (node,) = (
         node for node in nodes if "node-role.kubernetes.io/control-plane" in node["metadata"]["labels"]
     )
+    return node
+
+
+def _address(node: Json) -> str:
     return str(next(one["address"] for one in node["status"]["addresses"] if one["type"] == "InternalIP"))
 
 
