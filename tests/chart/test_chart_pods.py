@@ -42,6 +42,7 @@ def test_pods_of_the_charts_agent_are_restricted_and_have_no_token() -> None:
         token="a-token",
         memory_limit_bytes=512 * MEBIBYTE,
         heartbeat_seconds=2.0,
+        avoided_node=None,
     )
     assert breaches(pod["spec"]) == []
     assert pod["spec"]["automountServiceAccountToken"] is False
