@@ -49,7 +49,7 @@ async def test_an_oom_kill_at_the_cap_fails_and_says_so(site: KindSite) -> None:
     await site.create_own_agent("hungry", "hungry", resources={"limits": {"memory": "256Mi"}}, resume=resume)
     await site.create_run("hungry", agentRef={"name": "hungry"})
     message = await site.finished_because("hungry")
-    assert "memory" in message, message
+    assert "oom in eat" in message, message
     assert await site.issues("hungry") == []
 
 
