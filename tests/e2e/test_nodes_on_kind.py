@@ -8,6 +8,7 @@ import pytest
 
 from support.kind.cluster import Kind
 from support.kind.site import KindSite
+from support.sight import Json
 from triage_local.demo.holds import Place, holding
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(420)]
@@ -61,8 +62,7 @@ async def test_a_frozen_node_is_given_up_and_its_zombie_changes_nothing(kind: Ki
     await kind.release()
     await zombie.ended()
     assert await site.stored("frozen") == stored
-    assert status["attempts"][0]["cause"] in ("node_unreachable", "node_lost", "unresponsive")
-    await site.succeeded("frozen", [status["attempts"][0]["cause"]])
+    await _left_a_dead_node(site, "frozen", status)
 
 
 async def test_a_node_gone_for_good_keeps_no_run(kind: Kind, site: KindSite) -> None:
@@ -78,16 +78,14 @@ async def test_a_node_gone_for_good_keeps_no_run(kind: Kind, site: KindSite) -> 
                 status = await site.ended("gone")
             finally:
                 await kind.programs.kubectl("taint", "node", kind.victim, f"{_GONE}-")
-    cause = status["attempts"][0]["cause"]
-    assert cause in (
-        "node_out_of_service",
-        "node_lost",
-        "node_gone",
-        "node_unreachable",
-        "unresponsive",
-        "vanished",
-    )
-    await site.succeeded("gone", [cause])
+    await _left_a_dead_node(site, "gone", status)
+
+
+async def _left_a_dead_node(site: KindSite, run: str, status: Json) -> None:
+    """See that a run ended as it should. A successor may be bound to the node too, before it counts as not ready."""
+    causes = [one["cause"] for one in status["attempts"][:-1]]
+    assert set(causes) <= {"node_lost", "node_gone", "node_unreachable", "unresponsive", "vanished"}
+    await site.succeeded(run, causes)
 
 
 @contextlib.asynccontextmanager

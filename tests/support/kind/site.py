@@ -16,7 +16,7 @@ from triage_local.demo.asking import until_true
 from triage_local.objects import DATABASE_SECRET, MODEL_SECRET
 
 _WROTE: Final = text(
-    "SELECT count(*) > 0 FROM triage.attempts WHERE run_id = :run AND epoch = :epoch AND first_write_at IS NOT NULL"
+    "SELECT count(*) > 0 FROM triage.attempts WHERE run_id = :run AND epoch >= :epoch AND first_write_at IS NOT NULL"
 )
 _STORED: Final = text(
     "SELECT to_jsonb(e) FROM events e WHERE e.session_id = :session"
@@ -115,11 +115,13 @@ class KindSite(Workplace):
         return at
 
     async def went_on(self, case: str, run: str, lost_at: datetime, epoch: int = 2) -> None:
-        """Wait for the first thing that an attempt stores, and note how long it took since the loss."""
+        """Wait for what this attempt or a later one stores first, and note how long it took since the loss."""
         await until_true(
             self.engine, _WROTE, f"attempt {epoch} of {run} goes on", run=self.uid(run), epoch=epoch
         )
-        before, attempt = (one for one in await self.attempts(run) if one.epoch in (epoch - 1, epoch))
+        attempts = await self.attempts(run)
+        before = next(one for one in attempts if one.epoch == epoch - 1)
+        attempt = next(one for one in attempts if one.epoch >= epoch and one.first_write_at is not None)
         assert attempt.first_write_at is not None
         seconds = (attempt.first_write_at - lost_at).total_seconds()
         self.kind.gaps.append(Gap(case=case, cause=str(before.cause), seconds=seconds))
