@@ -45,7 +45,7 @@ async def test_all_that_is_exported_is_in_the_reference(site: Site) -> None:
 
 
 async def test_liveness_is_red_while_a_watch_hears_nothing(system: System, site: Site) -> None:
-    # It works on one namespace, so that its watches can be told from those of the other operator, but for that of nodes.
+    # It works on one namespace, so that its watches, but for that of nodes, can be told from the other operator's.
     operator = system.operator(
         "watching",
         {
