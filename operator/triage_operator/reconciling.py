@@ -222,6 +222,8 @@ class Reconciler:
         for gone in await self._store.active_runs(key):
             if str(gone.row.id) != uid:
                 await self._applier.end_gone(gone)
+                # Not by what is known of places: a pass that failed meanwhile has forgotten this run's.
+                self._wake_lines(AgentKey(key[0], gone.row.agent))
 
     def _note_places(self, found: Found, action: Action) -> None:
         agent = found.agent_key
@@ -248,8 +250,11 @@ class Reconciler:
     def _leave_line(self, key: RunKey) -> None:
         agent = self._places.forget(key)
         if agent is not None:
-            self._wake_next(agent)
-            self._wake(self._places.next_outdated(agent))
+            self._wake_lines(agent)
+
+    def _wake_lines(self, agent: AgentKey) -> None:
+        self._wake_next(agent)
+        self._wake(self._places.next_outdated(agent))
 
     def _wake_next(self, agent: AgentKey) -> None:
         self._wake(self._places.next_in_line(agent))
