@@ -45,6 +45,9 @@ from triage_operator.steps import Checkpoint, go_on
 
 CRDS = Path(__file__).parents[2] / "crds"
 NAMESPACE = "default"
+PATIENCE_SECONDS = 30.0
+"""How long something that should come within a moment is waited for, on a machine that has other work too."""
+
 Json = dict[str, Any]
 Found = TypeVar("Found")
 
@@ -118,7 +121,7 @@ class Cluster:
         )
         return cast(Json, got)
 
-    async def run_in(self, phase: str, name: str = "tokens", *, seconds: float = 10) -> Json:
+    async def run_in(self, phase: str, name: str = "tokens", *, seconds: float = PATIENCE_SECONDS) -> Json:
         """Wait until a TriageRun is in a phase, and read it."""
 
         async def found() -> Json | None:
@@ -135,7 +138,7 @@ class Cluster:
         items: list[Json] = (await listed.json())["items"]
         return sorted(items, key=lambda pod: int(pod["metadata"]["resourceVersion"]))
 
-    async def pod_of(self, epoch: int, run: str = "tokens", *, seconds: float = 10) -> Json:
+    async def pod_of(self, epoch: int, run: str = "tokens", *, seconds: float = PATIENCE_SECONDS) -> Json:
         """Wait for the pod of an attempt, and read it."""
 
         async def found() -> Json | None:
@@ -291,7 +294,7 @@ async def operating(settings: Settings, checkpoint: Checkpoint = go_on) -> Async
         task.result()
 
 
-async def until(found: Callable[[], Awaitable[Found | None]], *, seconds: float = 10) -> Found:
+async def until(found: Callable[[], Awaitable[Found | None]], *, seconds: float = PATIENCE_SECONDS) -> Found:
     """Ask until there is an answer that is not None."""
     deadline = time.monotonic() + seconds
     while (answer := await found()) is None:

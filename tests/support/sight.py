@@ -190,7 +190,7 @@ class Sight:
             journal, tracker = (await connection.execute(_SUPPRESSED, self._session(run))).one()
             return journal, tracker
 
-    async def succeeded(self, run: str, causes: Sequence[str] = ()) -> Json:
+    async def succeeded(self, run: str, causes: Sequence[str | None] = ()) -> Json:
         """Wait for a run's success, see that it left what it should and nothing twice, and give its status.
 
         ``causes`` are those of its lost or handed-off attempts.

@@ -86,6 +86,8 @@ class KindSite(Workplace):
         pinned = {"nodeSelector": {"kubernetes.io/hostname": node}}
         await self.create_agent(run, podTemplate={"spec": {**template, **pinned}})
         await self.create_run(run, agentRef={"name": run})
+        # A pod that had not started would be made anew when its agent changes.
+        await self.started(run)
         pod = await self.pod(run)
         await self.change("TriageAgent", run, podTemplate={"spec": {"nodeSelector": None}})
         return pod
