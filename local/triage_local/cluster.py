@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -21,6 +22,7 @@ from triage_local.exceptions import ProgramError
 from triage_local.guard import Guard
 from triage_local.kubelet import Image, ProcessKubelet, python_image
 from triage_local.kubelet.cluster import Cluster
+from triage_local.kubelet.exceptions import ClusterError
 from triage_local.lone import LoneApiServer
 from triage_local.model import ScriptedModel
 from triage_local.objects import (
@@ -56,6 +58,10 @@ _OUTSIDE: Final = (
     _GEMINI_URL,
 )
 _SCRIPTED_KEY: Final = "none-needed"
+_SERVED_SECONDS: Final = 30.0
+# Before its paths are there, and while its storage is made.
+_NOT_YET_SERVED: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.TOO_MANY_REQUESTS)
+_LOOK_SECONDS: Final = 0.05
 
 _COLLECTIONS: Final = {
     "Namespace": "/api/v1/namespaces",
@@ -229,7 +235,21 @@ class LocalCluster:
         await self.create(build_secret(DATABASE_SECRET, {"url": self.database_url}))
         api_key = self._gemini.api_key if self._gemini else _SCRIPTED_KEY
         await self.create(build_secret(MODEL_SECRET, {"api-key": api_key}))
+        for kind in ("TriageRun", "TriageAgent"):
+            await self._served(kind)
         self.agent = await self.create(build_agent(*self._model()))
+
+    async def _served(self, kind: str) -> None:
+        """Wait until a kind is served: a real API server takes a moment for a new definition, and tells nobody."""
+        async with asyncio.timeout(_SERVED_SECONDS):
+            while True:
+                try:
+                    await self.api.request("GET", _COLLECTIONS[kind])
+                    return
+                except ClusterError as error:
+                    if error.status not in _NOT_YET_SERVED:
+                        raise
+                await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _outside() -> dict[str, str]:
