@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, Final, TypeVar, cast
 
 import aiohttp
 import yaml
@@ -45,6 +45,8 @@ from triage_operator.steps import Checkpoint, go_on
 
 CRDS = Path(__file__).parents[2] / "crds"
 NAMESPACE = "default"
+RUNNING: Final = {"running": {"startedAt": "2026-01-01T00:00:00Z"}}
+"""The state of a container that runs."""
 PATIENCE_SECONDS = 30.0
 """How long something that should come within a moment is waited for, on a machine that has other work too."""
 
@@ -151,7 +153,8 @@ class Cluster:
         return await until(found, seconds=seconds)
 
     async def set_pod(self, pod: Json, phase: str, state: Json, **status: Any) -> None:
-        """Let a pod be in a phase, and its agent container in a state."""
+        """Let a pod be in a phase, and its agent container in a state, with the resources that the pod asks for."""
+        (asked,) = (one for one in pod["spec"]["containers"] if one["name"] == "agent")
         container = {
             "name": "agent",
             "image": "agent:1",
@@ -159,6 +162,7 @@ class Cluster:
             "ready": "running" in state,
             "restartCount": 0,
             "state": state,
+            "resources": asked.get("resources") or {},
         }
         body = {"status": {"phase": phase, "containerStatuses": [container], **status}}
         await CoreV1Api(self.client).patch_namespaced_pod_status(
@@ -175,7 +179,7 @@ class Cluster:
         await CoreV1Api(self.client).create_namespaced_pod_binding_without_preload_content(
             name, NAMESPACE, binding
         )
-        await self.set_pod(pod, "Running", {"running": {"startedAt": "2026-01-01T00:00:00Z"}})
+        await self.set_pod(pod, "Running", RUNNING)
 
     async def end_pod(self, pod: Json, exit_code: int, reason: str = "Error") -> None:
         """Let a pod's container end."""

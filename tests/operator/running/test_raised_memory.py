@@ -1,11 +1,12 @@
 """A running attempt that comes near its memory limit, as its node and the API server take it."""
 
+from copy import deepcopy
 from typing import Any
 
 import pytest
 
 from support.databases import Database
-from support.operated import Cluster, Json, operating, settings_for, until
+from support.operated import RUNNING, Cluster, Json, operating, settings_for, until
 from support.stub_agent import StubAgent, StubAgents
 from triage_contract.states import Outcome
 from triage_local.apiserver.faults import Answer
@@ -14,25 +15,17 @@ MEBIBYTE = 1024**2
 
 
 async def _give(cluster: Cluster, pod: Json, memory: str) -> None:
-    """Let the pod's node say what memory limit the agent container has."""
-    container = {
-        "name": "agent",
-        "image": "agent:1",
-        "imageID": "agent:1",
-        "ready": True,
-        "restartCount": 0,
-        "state": {"running": {"startedAt": "2026-01-01T00:00:00Z"}},
-        "resources": {"limits": {"memory": memory}},
-    }
-    await cluster.set_pod(pod, "Running", {}, containerStatuses=[container])
+    """Let the pod's node say that the agent container has another memory limit now."""
+    given = deepcopy(pod)
+    (container,) = given["spec"]["containers"]
+    container["resources"]["limits"]["memory"] = memory
+    await cluster.set_pod(given, "Running", RUNNING)
 
 
 async def _start(cluster: Cluster, agents: StubAgents) -> tuple[Json, StubAgent]:
     """Have an attempt of 100 MiB at work."""
     await cluster.create_run()
-    pod, agent = await agents.start(1)
-    await _give(cluster, pod, "100Mi")
-    return pod, agent
+    return await agents.start(1)
 
 
 async def _resources(cluster: Cluster, epoch: int = 1) -> dict[str, Any]:
