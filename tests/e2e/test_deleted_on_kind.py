@@ -55,20 +55,13 @@ async def test_a_namespace_goes_with_the_runs_at_work_in_it(kind: Kind, site: Ki
     # The control plane looks again after half of the pods' grace period.
     await site.change("TriageAgent", "default", podTemplate={"spec": {"terminationGracePeriodSeconds": 8}})
     names = ("one", "two")
-    async with (
-        holding(site.engine, "one", Place.IN_TOOL) as first,
-        holding(site.engine, "two", Place.IN_TOOL) as second,
-    ):
-        for name in names:
-            await site.create_run(name)
-        for hold in (first, second):
-            await hold.reached()
+    async with site.held(*names) as holds:
         processes = [await site.process(name) for name in names]
         ours = (*site.runs.objects.values(), *site.pods.objects.values(), *site.agents.objects.values())
         assert not any(each["metadata"].get("finalizers") for each in ours)
         uids = [site.uid(name) for name in names]
         await kind.programs.kubectl("delete", "namespace", site.namespace)
-        for hold in (first, second):
+        for hold in holds.values():
             await hold.cut_off()
     for process in processes:
         await process.ended()

@@ -11,8 +11,6 @@ from triage_local.demo.holds import Place, holding
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(300)]
 
-_DRAIN = ("--ignore-daemonsets", "--force", "--delete-emptydir-data")
-
 
 async def test_an_undisturbed_run_takes_one_attempt(site: KindSite) -> None:
     await site.create_run("undisturbed")
@@ -54,22 +52,17 @@ async def test_an_oom_kill_at_the_cap_fails_and_says_so(site: KindSite) -> None:
 
 
 async def test_kubectl_drain_moves_a_run_to_another_node(kind: Kind, site: KindSite) -> None:
-    await site.create_agent("movable", podTemplate={"spec": {"nodeSelector": {"drained": "no"}}})
-    await kind.programs.kubectl("label", "node", kind.victim, "drained=no")
-    try:
-        async with holding(site.engine, "drained", Place.IN_TOOL) as hold:
-            await site.create_run("drained", agentRef={"name": "movable"})
-            await hold.reached()
-            assert (await site.pod("drained"))["spec"]["nodeName"] == kind.victim
-            await kind.programs.kubectl("label", "node", kind.steady, "drained=no")
-            lost_at = datetime.now(UTC)
+    async with holding(site.engine, "drained", Place.IN_TOOL) as hold:
+        await site.create_run_on(kind.victim, "drained")
+        await hold.reached()
+        lost_at = datetime.now(UTC)
+        try:
             async with asyncio.TaskGroup() as group:
-                group.create_task(kind.programs.kubectl("drain", kind.victim, *_DRAIN))
+                group.create_task(kind.programs.drain(kind.victim))
                 await site.asked_to_leave("drained")
                 await hold.release()
             await site.went_on("kubectl drain", "drained", lost_at)
-        status = await site.succeeded("drained", ["drain"])
-        assert [one["node"] for one in status["attempts"]] == [kind.victim, kind.steady]
-    finally:
-        await kind.programs.kubectl("uncordon", kind.victim)
-        await kind.programs.kubectl("label", "node", kind.victim, kind.steady, "drained-")
+            status = await site.succeeded("drained", ["drain"])
+        finally:
+            await kind.programs.kubectl("uncordon", kind.victim)
+    assert [one["node"] for one in status["attempts"]] == [kind.victim, kind.steady]

@@ -1,7 +1,6 @@
 """Operators that are replaced, or away, while pods are being lost."""
 
 import asyncio
-import contextlib
 from datetime import UTC, datetime
 
 import pytest
@@ -14,22 +13,13 @@ from triage_local.demo.holds import Place, holding
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(420)]
 
-_DRAIN = ("--ignore-daemonsets", "--force", "--delete-emptydir-data", "--timeout=150s")
-
 
 @pytest.mark.parametrize("replicas", [1, 2])
 async def test_runs_lost_while_operators_are_replaced_go_on(
     kind: Kind, site: KindSite, replicas: int
 ) -> None:
     names = ("lost-before", "lost-at-once", "lost-between", "lost-after")
-    async with operators.replicated(kind, replicas), contextlib.AsyncExitStack() as stack:
-        holds = {
-            name: await stack.enter_async_context(holding(site.engine, name, Place.IN_TOOL)) for name in names
-        }
-        for name in names:
-            await site.create_run(name)
-        for hold in holds.values():
-            await hold.reached()
+    async with operators.replicated(kind, replicas), site.held(*names) as holds:
         lost_at = {}
 
         async def lose(name: str) -> None:
@@ -58,7 +48,7 @@ async def test_a_drain_does_not_wait_for_an_operator_that_is_away(kind: Kind, si
             async with operators.replicated(kind, 0):
                 lost_at = datetime.now(UTC)
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(kind.programs.kubectl("drain", kind.victim, *_DRAIN))
+                    group.create_task(kind.programs.drain(kind.victim))
                     await site.asked_to_leave("drained")
                     await hold.release()
                 assert await site.issues("drained") != []

@@ -10,7 +10,6 @@ from support.kind.cluster import Kind
 from support.kind.releases import FIELD, chart_that_keeps_its_database, later_chart, tagged_anew
 from support.kind.site import KindSite
 from triage_contract.states import Cause
-from triage_local.demo.holds import Place, holding
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(600)]
 
@@ -21,26 +20,20 @@ async def test_an_upgrade_of_operator_and_definitions_loses_nothing(
     async with (
         kind.programs.cordoned(kind.victim),
         tagged_anew(kind, "triage-operator:0.1.0", "later"),
-        holding(site.engine, "at-upgrade", Place.IN_TOOL) as working,
-        holding(site.engine, "lost-before-it", Place.IN_TOOL) as before,
-        holding(site.engine, "lost-in-it", Place.IN_TOOL) as meanwhile,
+        site.held("at-upgrade", "lost-before-it", "lost-in-it") as holds,
     ):
-        for name in ("at-upgrade", "lost-before-it", "lost-in-it"):
-            await site.create_run(name)
-        for hold in (working, before, meanwhile):
-            await hold.reached()
         old = await operators.leader(kind)
         lost_before = await site.kill("lost-before-it")
-        await before.cut_off()
+        await holds["lost-before-it"].cut_off()
         try:
             async with asyncio.TaskGroup() as group:
                 group.create_task(kind.configure(chart=later_chart(tmp_path), image={"tag": "later"}))
                 await operators.left(kind, old)
                 lost_meanwhile = await site.kill("lost-in-it")
-                await meanwhile.cut_off()
+                await holds["lost-in-it"].cut_off()
             asked_after = await site.create_run("asked-after", **{FIELD: "kept"})
             assert asked_after["spec"][FIELD] == "kept"
-            await working.release()
+            await holds["at-upgrade"].release()
             await site.went_on("SIGKILL before helm upgrade", "lost-before-it", lost_before)
             await site.went_on("SIGKILL during helm upgrade", "lost-in-it", lost_meanwhile)
             await site.succeeded("at-upgrade")
@@ -58,22 +51,14 @@ async def test_runs_outlive_an_uninstallation_and_end_after_the_next_installatio
     kind: Kind, site: KindSite, tmp_path: Path
 ) -> None:
     await kind.configure(chart=chart_that_keeps_its_database(tmp_path))
-    async with (
-        kind.programs.cordoned(kind.victim),
-        holding(site.engine, "going-on-alone", Place.IN_TOOL) as working,
-        holding(site.engine, "lost-alone", Place.IN_TOOL) as lost,
-    ):
-        for name in ("going-on-alone", "lost-alone"):
-            await site.create_run(name)
-        for hold in (working, lost):
-            await hold.reached()
+    async with kind.programs.cordoned(kind.victim), site.held("going-on-alone", "lost-alone") as holds:
         process = await site.process("going-on-alone")
         async with kind.uninstalled():
-            await working.release()
+            await holds["going-on-alone"].release()
             await process.ended()
             assert len(await site.issues("going-on-alone")) == 1
             lost_at = await site.kill("lost-alone")
-            await lost.cut_off()
+            await holds["lost-alone"].cut_off()
             await site.create_run("asked-alone")
             assert {run.get("status", {}).get("phase") for run in site.runs.objects.values()} <= {
                 "Running",

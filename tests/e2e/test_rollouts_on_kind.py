@@ -1,6 +1,5 @@
 """A new image of an agent in the middle of ten runs: taken up by the next attempt, or by all, a few at a time."""
 
-import contextlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Final
@@ -13,7 +12,6 @@ from support.kind.releases import tagged_anew
 from support.kind.site import KindSite
 from support.sight import Json
 from triage_contract.states import Cause
-from triage_local.demo.holds import Place, holding
 
 pytestmark = [pytest.mark.asyncio(loop_scope="session"), pytest.mark.timeout(600)]
 
@@ -31,15 +29,7 @@ _MOST_AWAY_AT_A_TIME: Final = text(
 
 
 async def test_a_new_image_is_for_the_next_attempt(kind: Kind, site: KindSite) -> None:
-    async with tagged_anew(kind, AGENT_IMAGE, "next") as image, contextlib.AsyncExitStack() as stack:
-        holds = {
-            name: await stack.enter_async_context(holding(site.engine, name, Place.IN_TOOL))
-            for name in _NAMES
-        }
-        for name in _NAMES:
-            await site.create_run(name)
-        for hold in holds.values():
-            await hold.reached()
+    async with tagged_anew(kind, AGENT_IMAGE, "next") as image, site.held(*_NAMES) as holds:
         await site.change("TriageAgent", "default", image=image)
         lost, *others = _NAMES
         lost_at = await site.kill(lost)
@@ -56,16 +46,8 @@ async def test_a_new_image_is_for_the_next_attempt(kind: Kind, site: KindSite) -
 
 async def test_a_new_image_takes_over_a_few_runs_at_a_time(kind: Kind, site: KindSite) -> None:
     rollout = {"strategy": "Restart", "maxUnavailable": _AT_A_TIME}
-    async with tagged_anew(kind, AGENT_IMAGE, "next") as image, contextlib.AsyncExitStack() as stack:
-        await site.change("TriageAgent", "default", rollout=rollout)
-        holds = {
-            name: await stack.enter_async_context(holding(site.engine, name, Place.IN_TOOL))
-            for name in _NAMES
-        }
-        for name in _NAMES:
-            await site.create_run(name)
-        for hold in holds.values():
-            await hold.reached()
+    await site.change("TriageAgent", "default", rollout=rollout)
+    async with tagged_anew(kind, AGENT_IMAGE, "next") as image, site.held(*_NAMES) as holds:
         await site.change("TriageAgent", "default", image=image)
         released: dict[str, datetime] = {}
 

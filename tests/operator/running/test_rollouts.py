@@ -1,6 +1,7 @@
 """An agent that changes while its runs are at work, seen through a running operator."""
 
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 from support.databases import Database
 from support.operated import Cluster, Json, operating, settings_for, until
@@ -55,13 +56,22 @@ async def _at_work(cluster: Cluster, agents: StubAgents) -> dict[str, StubAgent]
     return {name: (await agents.start(1, name))[1] for name in NAMES}
 
 
-async def test_each_run_hands_off_in_its_turn_and_goes_on_with_the_change(
-    cluster: Cluster, database: Database, agents: StubAgents
-) -> None:
+@asynccontextmanager
+async def _rolling_out(
+    cluster: Cluster, database: Database, agents: StubAgents, image: str = "agent:2"
+) -> AsyncIterator[dict[str, StubAgent]]:
+    """Have runs at work while an operator rolls out another image; give their processes."""
     await cluster.create_agent(rollout=RESTART)
     async with operating(settings_for(cluster, database)):
         working = await _at_work(cluster, agents)
-        await cluster.change_agent(image="agent:2")
+        await cluster.change_agent(image=image)
+        yield working
+
+
+async def test_each_run_hands_off_in_its_turn_and_goes_on_with_the_change(
+    cluster: Cluster, database: Database, agents: StubAgents
+) -> None:
+    async with _rolling_out(cluster, database, agents) as working:
         for left in range(len(NAMES), 0, -1):
             turn = await _turn_of(database)
             process = working.pop(turn)
@@ -91,10 +101,7 @@ async def test_each_run_hands_off_in_its_turn_and_goes_on_with_the_change(
 async def test_a_change_that_cannot_start_stops_at_its_places_and_a_better_one_goes_on(
     cluster: Cluster, database: Database, agents: StubAgents
 ) -> None:
-    await cluster.create_agent(rollout=RESTART)
-    async with operating(settings_for(cluster, database)):
-        working = await _at_work(cluster, agents)
-        await cluster.change_agent(image="agent:missing")
+    async with _rolling_out(cluster, database, agents, "agent:missing") as working:
         turn = await _turn_of(database)
         await working.pop(turn).release()
         pod = await cluster.pod_of(2, turn)
@@ -113,10 +120,7 @@ async def test_a_change_that_cannot_start_stops_at_its_places_and_a_better_one_g
 async def test_a_run_that_is_suspended_or_deleted_leaves_its_place_to_the_next(
     cluster: Cluster, database: Database, agents: StubAgents
 ) -> None:
-    await cluster.create_agent(rollout=RESTART)
-    async with operating(settings_for(cluster, database)):
-        working = await _at_work(cluster, agents)
-        await cluster.change_agent(image="agent:2")
+    async with _rolling_out(cluster, database, agents) as working:
         suspended = await _turn_of(database)
         await cluster.change_run(suspended, suspend=True)
         await working.pop(suspended).release()

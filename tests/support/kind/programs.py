@@ -65,6 +65,12 @@ class Programs:
         finally:
             await self.kubectl("uncordon", node)
 
+    async def drain(self, node: str) -> None:
+        """Evict what is on a node, and wait until it is gone; the node stays cordoned."""
+        await self.kubectl(
+            "drain", node, "--ignore-daemonsets", "--force", "--delete-emptydir-data", "--timeout=150s"
+        )
+
     async def helm(self, action: str, *arguments: Any, chart: Path = CHART, **options: Any) -> None:
         """Do something with the release; the chart and its name go before the arguments of an install or upgrade."""
 

@@ -1,5 +1,7 @@
 """A namespace of an end-to-end test: what a user does in it, and what befalls its pods."""
 
+import contextlib
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Self
@@ -13,6 +15,7 @@ from support.kind.programs import SYSTEM
 from support.sight import Json
 from support.workplace import Workplace
 from triage_local.demo.asking import until_true
+from triage_local.demo.holds import Hold, Place, holding
 from triage_local.objects import DATABASE_SECRET, MODEL_SECRET
 
 _WROTE: Final = text(
@@ -91,6 +94,19 @@ class KindSite(Workplace):
         pod = await self.pod(run)
         await self.change("TriageAgent", run, podTemplate={"spec": {"nodeSelector": None}})
         return pod
+
+    @contextlib.asynccontextmanager
+    async def held(self, *runs: str) -> AsyncIterator[dict[str, Hold]]:
+        """Create runs, and hold each in the middle of its tool until it is let go or the block ends."""
+        async with contextlib.AsyncExitStack() as stack:
+            holds = {
+                run: await stack.enter_async_context(holding(self.engine, run, Place.IN_TOOL)) for run in runs
+            }
+            for run in runs:
+                await self.create_run(run)
+            for hold in holds.values():
+                await hold.reached()
+            yield holds
 
     async def process(self, run: str, epoch: int = 1) -> Process:
         """Find the process of an attempt, once it has started."""
