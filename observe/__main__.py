@@ -17,13 +17,18 @@ from triage_local.exceptions import LocalClusterError
     "--stay", is_flag=True, help="Keep cluster and Prometheus up until Ctrl-C, and say where they are."
 )
 @click.option(
+    "--picture",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File for a picture of the dashboard Recovery over the incident: SVG, PNG or PDF by its suffix.",
+)
+@click.option(
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("build/observe"),
     show_default=True,
     help="Folder for the operators' logs.",
 )
-def main(stay: bool, output: Path) -> None:
+def main(stay: bool, picture: Path | None, output: Path) -> None:
     """Let an incident happen on a local cluster, and check every query of every dashboard and alert.
 
     The exit status is 1 where an answer is not what the tables of runs say, or an alert fires that should not.
@@ -36,7 +41,7 @@ def main(stay: bool, output: Path) -> None:
     # What the cluster's parts have to say is in its log files; here are only problems.
     logging.basicConfig(level=logging.ERROR, format="%(levelname)s %(name)s: %(message)s")
     try:
-        status = asyncio.run(_until_told(observe(log=log, stay=stay)))
+        status = asyncio.run(_until_told(observe(log=log, stay=stay, picture=picture)))
     except LocalClusterError as error:
         raise click.ClickException(str(error)) from error
     raise SystemExit(status)

@@ -15,7 +15,7 @@ from observe.comparing import Checked
 from observe.dashboards import read_dashboards
 from observe.evaluating import Evaluator
 from observe.incident import Incident, let_it_happen
-from observe.operators import SETTINGS, Operators
+from observe.operators import SETTINGS, Operators, Window
 from observe.programs import find_prometheus
 from observe.prometheus import SCRAPE_SECONDS, Prometheus
 from observe.reporting import print_report
@@ -39,6 +39,7 @@ Json = dict[str, Any]
 _PLAIN_WIDTH: Final = 160
 _COLLECTIONS: Final = f"/apis/{API_VERSION}/namespaces/{NAMESPACE}"
 _PODS: Final = f"/api/v1/namespaces/{NAMESPACE}/pods"
+_DRAWN: Final = "Recovery"
 _CONNECTIONS: Final = 16
 """One for each run that is held, and some."""
 
@@ -50,7 +51,8 @@ _QUIET_SECONDS: Final = 10 * SCRAPE_SECONDS
 class Observed:
     """An incident that is over, its Prometheus still there."""
 
-    incident: Incident
+    window: Window
+    """From its begin to the last scrape that was asked for."""
     prometheus: Prometheus
     checked: Sequence[Checked]
 
@@ -60,18 +62,26 @@ class Observed:
         return all(one.finding.is_good for one in self.checked)
 
 
-async def observe(*, log: Path, stay: bool) -> int:
+async def observe(*, log: Path, stay: bool, picture: Path | None) -> int:
     """Observe an incident and report; give the exit status: 0 where everything was as it should be.
 
     Args:
         log: File for the operators' log.
         stay: Keep all of it up until cancelled.
+        picture: File into which the dashboard Recovery is drawn; None: no picture.
     """
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = _PLAIN_WIDTH
     async with observing(Story(console), log=log) as observed:
         print_report(console, observed.checked)
+        if picture is not None:
+            # It takes a second to import.
+            from observe.picture import draw
+
+            (recovery,) = (each for each in read_dashboards() if each.title.endswith(_DRAWN))
+            await draw(recovery, observed.prometheus, observed.window, picture)
+            console.print(f"Picture: {picture}", soft_wrap=True)
         if stay:
             console.print(f"Prometheus: {observed.prometheus.url}   Ctrl-C ends and removes all of it.")
             await asyncio.Event().wait()
@@ -112,18 +122,18 @@ async def observing(story: Story, *, log: Path) -> AsyncIterator[Observed]:
         stage = Stage(cluster=cluster, engine=engine, runs=runs, pods=pods, story=story)
         incident = await let_it_happen(stage, operators, archive, alerted=_thinking)
         await asyncio.sleep(_QUIET_SECONDS)
-        yield Observed(
-            incident=incident, prometheus=prometheus, checked=await _check(stage, prometheus, incident)
-        )
+        window = Window(start=incident.began, end=await _last_scrape(prometheus))
+        checked = await _check(stage, prometheus, incident, window)
+        yield Observed(window=window, prometheus=prometheus, checked=checked)
 
 
-async def _check(stage: Stage, prometheus: Prometheus, incident: Incident) -> list[Checked]:
+async def _check(stage: Stage, prometheus: Prometheus, incident: Incident, window: Window) -> list[Checked]:
     agents = await stage.cluster.api.request("GET", f"{_COLLECTIONS}/triageagents")
     tables = await read_tables(stage.engine, list(stage.runs.objects.values()), agents["items"])
-    at = await _last_scrape(prometheus)
-    window_seconds = int((at - incident.began).total_seconds() + _QUIET_SECONDS)
-    truth = Truth(tables, await histogram_bounds(prometheus, at))
-    checker = Checker(prometheus, Evaluator(truth.samples, window_seconds), at, window_seconds)
+    # From before the first sample on.
+    window_seconds = int(window.seconds + _QUIET_SECONDS)
+    truth = Truth(tables, await histogram_bounds(prometheus, window.end))
+    checker = Checker(prometheus, Evaluator(truth.samples, window_seconds), window.end, window_seconds)
     return [
         *await checker.dashboards(read_dashboards()),
         *await checker.alerts([rule for rule in await prometheus.rules() if rule["type"] == "alerting"]),
