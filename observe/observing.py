@@ -14,6 +14,7 @@ from observe.checking import Checker, histogram_bounds
 from observe.comparing import Checked
 from observe.dashboards import read_dashboards
 from observe.evaluating import Evaluator
+from observe.facts import check_facts
 from observe.incident import Incident, let_it_happen
 from observe.operators import SETTINGS, Operators, Window
 from observe.programs import find_prometheus
@@ -138,6 +139,7 @@ async def _check(stage: Stage, prometheus: Prometheus, incident: Incident, windo
         *await checker.dashboards(read_dashboards()),
         *await checker.alerts([rule for rule in await prometheus.rules() if rule["type"] == "alerting"]),
         *await check_restarts(prometheus, tables, incident.restarts),
+        *await check_facts(prometheus, window),
     ]
 
 
