@@ -1,7 +1,7 @@
 """What queries should come to, over samples whose sums can be done in the head."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import pytest
 from observe.evaluating import Evaluator, NotKnownError
@@ -57,7 +57,9 @@ SAMPLES = {
         ("count(losses) * -1", {(): -3}),
     ],
 )
-def test_a_query_comes_to_what_was_counted(query: str, expected: Mapping[object, float]) -> None:
+def test_a_query_comes_to_what_was_counted(
+    query: str, expected: Mapping[Iterable[tuple[str, str]], float]
+) -> None:
     found = Evaluator(SAMPLES, WINDOW_SECONDS).evaluate(query)
     assert found == pytest.approx({frozenset(labels): value for labels, value in expected.items()})
 
