@@ -45,6 +45,7 @@ FACTS: Final = (
     _number("frozen attempts", _total("losses", '{cause=~"unresponsive|node_unreachable"}'), 1),
     _number("frozen attempts that woke up and were refused", _total("fence_refusals"), 1),
     _number("waits that the model asked for", _total("model_waits"), 1),
+    Fact(what="seconds of these waits", query=_total("model_wait_seconds"), least=2, most=30),
     _number("runs", _total("runs_created"), 12),
     _number("runs that succeeded", _total("runs_ended", '{state="succeeded"}'), 11),
     _number("runs given up", _total("resumes_refused"), 1),

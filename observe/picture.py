@@ -63,7 +63,20 @@ _STYLE: Final[dict[Any, Any]] = {
 }
 
 Named = Sequence[tuple[str, Series]]
-Drawer = Callable[[Axes, Panel, Named], None]
+Drawer = Callable[[Axes, Panel, Named, "Colours"], None]
+
+
+class Colours:
+    """The colour of each name on a dashboard, in whichever panel it is."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+
+    def of(self, name: str) -> str:
+        """Give it."""
+        if name not in self._names:
+            self._names.append(name)
+        return _COLOURS[self._names.index(name) % len(_COLOURS)]
 
 
 async def draw(dashboard: Dashboard, prometheus: Prometheus, window: Window, file: Path) -> None:
@@ -74,6 +87,7 @@ async def draw(dashboard: Dashboard, prometheus: Prometheus, window: Window, fil
     """
     rows = max(panel.top + panel.height for panel in dashboard.panels)
     height = rows * _ROW_INCHES + _TITLE_INCHES
+    colours = Colours()
     marks = {mark.legend: await _times(prometheus, mark, window) for mark in dashboard.annotations}
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(_WIDTH_INCHES, height), facecolor=_BACKGROUND)
@@ -89,7 +103,7 @@ async def draw(dashboard: Dashboard, prometheus: Prometheus, window: Window, fil
                 for answer in await _ask(prometheus, target, window, is_curve=is_curve)
             ]
             axes = _place(figure, panel, height)
-            _DRAWERS.get(panel.kind, _draw_numbers)(axes, panel, answers)
+            _DRAWERS.get(panel.kind, _draw_numbers)(axes, panel, answers, colours)
             if is_curve:
                 _mark(axes, marks)
                 axes.set_xlim(window.start, window.end)  # type: ignore[arg-type]
@@ -155,7 +169,7 @@ def _place(figure: Figure, panel: Panel, height: float) -> Axes:
     return inner
 
 
-def _draw_curves(axes: Axes, panel: Panel, answers: Named) -> None:
+def _draw_curves(axes: Axes, panel: Panel, answers: Named, colours: Colours) -> None:
     for spine in axes.spines.values():
         spine.set_visible(False)
     axes.grid(color=_EDGE, linewidth=0.5)
@@ -165,10 +179,10 @@ def _draw_curves(axes: Axes, panel: Panel, answers: Named) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(5))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: shown_value(value, panel.unit)))
     ranked = sorted(answers, key=lambda named: -max(value for _, value in named[1].points))
-    for (name, series), colour in zip(ranked[:_MOST_SERIES], _COLOURS, strict=False):
+    for name, series in ranked[:_MOST_SERIES]:
         times = [datetime.fromtimestamp(time, UTC) for time, _ in series.points]
         values = [value for _, value in series.points]
-        axes.plot(times, values, color=colour, linewidth=1.2, label=name)  # type: ignore[arg-type]
+        axes.plot(times, values, color=colours.of(name), linewidth=1.2, label=name)  # type: ignore[arg-type]
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     if ranked:
         axes.legend(
@@ -185,7 +199,7 @@ def _draw_curves(axes: Axes, panel: Panel, answers: Named) -> None:
         _say_nothing(axes)
 
 
-def _draw_numbers(axes: Axes, panel: Panel, answers: Named) -> None:
+def _draw_numbers(axes: Axes, panel: Panel, answers: Named, colours: Colours) -> None:
     """Draw values beside each other, with their names where there are several."""
     for place, (name, series) in enumerate(answers):
         x = (place + 0.5) / len(answers)
@@ -197,13 +211,13 @@ def _draw_numbers(axes: Axes, panel: Panel, answers: Named) -> None:
         _say_nothing(axes)
 
 
-def _draw_bars(axes: Axes, panel: Panel, answers: Named) -> None:
+def _draw_bars(axes: Axes, panel: Panel, answers: Named, colours: Colours) -> None:
     ranked = sorted(answers, key=lambda named: -named[1].value)[:_MOST_SERIES]
     most = max((series.value for _, series in ranked), default=0) or 1.0
     for place, (name, series) in enumerate(ranked):
         y = 1 - (place + 0.5) / max(len(ranked), 4)
         axes.text(0.27, y, name, size=8, ha="right", va="center")
-        axes.barh(y, 0.58 * series.value / most, height=0.09, left=0.29, color=_COLOURS[place])
+        axes.barh(y, 0.58 * series.value / most, height=0.09, left=0.29, color=colours.of(name))
         axes.text(0.30 + 0.58 * series.value / most, y, shown_value(series.value, panel.unit), va="center")
     if not ranked:
         _say_nothing(axes)

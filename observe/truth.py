@@ -140,20 +140,14 @@ def _saved(tables: Tables) -> Iterator[tuple[Row, list[Row], list[Row]]]:
         yield (
             run,
             [reply for reply in tables.model_replies if is_earlier(reply)],
-            [call for call in tables.tool_calls if is_earlier(call) and call["state"] in ("done", "settled")],
+            [call for call in tables.tool_calls if is_earlier(call) and call["state"] in ("done", "raised")],
         )
 
 
 def _model_waits(tables: Tables) -> Told:
-    for attempt in tables.attempts:
-        if attempt["outcome"] == Outcome.MODEL_UNAVAILABLE and attempt["retry_after_seconds"] is not None:
-            yield _whose(tables.run_of(attempt)), 1
-
-
-def _model_wait_seconds(tables: Tables) -> Told:
-    for attempt in tables.attempts:
-        if attempt["outcome"] == Outcome.MODEL_UNAVAILABLE and attempt["retry_after_seconds"] is not None:
-            yield _whose(tables.run_of(attempt)), attempt["retry_after_seconds"]
+    for run, before, after in tables.followed():
+        if before["outcome"] == Outcome.MODEL_UNAVAILABLE and after["pod_uid"] is not None:
+            yield _whose(run), 1
 
 
 def _recovery_seconds(tables: Tables) -> Told:
@@ -214,7 +208,6 @@ _COUNTERS: Final[Mapping[str, Callable[[Tables], Told]]] = {
     "tokens_saved": _tokens_saved,
     "seconds_saved": _seconds_saved,
     "model_waits": _model_waits,
-    "model_wait_seconds": _model_wait_seconds,
 }
 _HISTOGRAMS: Final[Mapping[str, Callable[[Tables], Told]]] = {
     "recovery_seconds": _recovery_seconds,

@@ -39,7 +39,6 @@ def an_attempt(run: str, epoch: int, **columns: Any) -> Row:
             "claimed_at",
             "first_write_at",
             "fenced_at",
-            "retry_after_seconds",
         )
     )
     return {
