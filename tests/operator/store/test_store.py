@@ -66,7 +66,8 @@ async def _call_of(database: Database) -> tuple[object, ...]:
 async def _counters(database: Database, *labels: str) -> dict[tuple[str, ...], float]:
     shown = "".join(f", coalesce(labels ->> '{label}', '')" for label in labels)
     rows = await database.values(
-        f"SELECT name{shown}, value FROM triage.totals WHERE name NOT LIKE 'recovery%'"
+        f"SELECT name{shown}, value FROM triage.totals"
+        " WHERE name NOT SIMILAR TO '%(_bucket|_sum)' AND name <> 'runs_created'"
     )
     return {tuple(map(str, row[:-1])): float(str(row[-1])) for row in rows}
 

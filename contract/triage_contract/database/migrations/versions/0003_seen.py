@@ -10,5 +10,5 @@ down_revision = "0002"
 
 def upgrade() -> None:
     """Add it all."""
-    for script in ("0003_metrics.sql", "0003_records.sql", "0003_retries.sql"):
+    for script in ("0003_metrics.sql", "0003_records.sql", "0003_retries.sql", "0003_rights.sql"):
         run_script(op.get_bind(), script)
