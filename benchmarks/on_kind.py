@@ -7,7 +7,8 @@ where there is none, and stays.
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +18,6 @@ from support.kind.bare_job import BareJob, bare_job
 from support.kind.cluster import Kind, a_kind
 from support.kind.site import KindSite
 from support.sight import Json
-from triage_local.demo.holds import Place, holding
 
 _KUBECONFIG: Final = Path(__file__).parents[1] / "build" / "cluster" / "kubeconfig"
 _NAMESPACE: Final = "bench-kind"
@@ -43,11 +43,16 @@ async def measure_on_kind(*, rounds: int) -> Losses:
         await site.create_own_agent(
             _HUNGRY, _HUNGRY, resources={"limits": {"memory": "256Mi"}}, resume={"memory": {"factor": 2}}
         )
+        ways: dict[str, Callable[[str], Awaitable[datetime]]] = {
+            _KILL: site.kill_after_write,
+            _DELETE: partial(site.lose_after_write, lose=site.delete_pod),
+            _EVICT: partial(site.lose_after_write, lose=site.evict),
+            _OOM: partial(_run_out_of_memory, site),
+        }
         for number in range(rounds):
-            ours[_KILL].append(await _kill(site, f"killed-{number}"))
-            ours[_DELETE].append(await _leave(site, f"deleted-{number}", _delete))
-            ours[_EVICT].append(await _leave(site, f"evicted-{number}", KindSite.evict))
-            ours[_OOM].append(await _run_out_of_memory(site, f"hungry-{number}"))
+            for way, (case, lose) in enumerate(ways.items()):
+                run = f"run-{way}-{number}"
+                ours[case].append(await _stamps(site, run, await lose(run)))
             await _lose_job(site, f"job-killed-{number}", _KILL, BareJob.kill)
             await _lose_job(site, f"job-deleted-{number}", _DELETE, BareJob.delete)
             await _lose_job(site, f"job-evicted-{number}", _EVICT, BareJob.evict)
@@ -77,30 +82,7 @@ async def _stamps(site: KindSite, run: str, lost_at: datetime) -> Mapping[str, d
     return {name: stamp for name, stamp in stamps.items() if stamp is not None}
 
 
-async def _leave(
-    site: KindSite, run: str, lose: Callable[[KindSite, str], Awaitable[None]]
-) -> Mapping[str, datetime]:
-    """Ask the pod of a run to leave while it is held, and let its tool end once it knows."""
-    async with holding(site.engine, run, Place.AFTER_WRITE) as hold:
-        await site.create_run(run)
-        await hold.reached()
-        lost_at = datetime.now(UTC)
-        await lose(site, run)
-        await site.asked_to_leave(run)
-        await hold.release()
-        return await _stamps(site, run, lost_at)
-
-
-async def _kill(site: KindSite, run: str) -> Mapping[str, datetime]:
-    async with holding(site.engine, run, Place.AFTER_WRITE) as hold:
-        await site.create_run(run)
-        await hold.reached()
-        lost_at = await site.kill(run)
-        await hold.cut_off()
-        return await _stamps(site, run, lost_at)
-
-
-async def _run_out_of_memory(site: KindSite, run: str) -> Mapping[str, datetime]:
+async def _run_out_of_memory(site: KindSite, run: str) -> datetime:
     """Let a run grow until its node kills it; the kubelet tells when, in whole seconds."""
     await site.create_run(run, agentRef={"name": _HUNGRY})
     pod = await site.started(run)
@@ -110,7 +92,7 @@ async def _run_out_of_memory(site: KindSite, run: str) -> Mapping[str, datetime]
         return str(status["state"]["terminated"]["finishedAt"]) if "terminated" in status["state"] else None
 
     lost_at = await site.pods.until(killed_at, f"pod {pod} is killed")
-    return await _stamps(site, run, datetime.fromisoformat(lost_at))
+    return datetime.fromisoformat(lost_at)
 
 
 async def _lose_job(
@@ -119,7 +101,3 @@ async def _lose_job(
     async with bare_job(site, name) as job:
         await job.filed()
         await job.went_on(case, await lose(job))
-
-
-async def _delete(site: KindSite, run: str) -> None:
-    await site.delete("Pod", (await site.pod(run))["metadata"]["name"])
