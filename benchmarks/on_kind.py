@@ -69,7 +69,9 @@ def _measured(kind: Kind) -> list[Measured]:
 async def _stamps(site: KindSite, run: str, lost_at: datetime) -> Mapping[str, datetime]:
     """Wait for the run's end; give when each of ``STAMPS`` was that the database tells of."""
     await site.ended(run)
-    lost, following, *_ = await site.attempts(run)
+    lost, *later = await site.attempts(run)
+    # One that was lost before it stored anything did not make the loss good.
+    following = next(one for one in later if one.first_write_at is not None)
     stamps = {
         "lost": lost_at,
         "told": lost.sigterm_at,
