@@ -2,8 +2,6 @@
 
 import asyncio
 import dataclasses
-import os
-import signal
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
@@ -14,7 +12,7 @@ from support.stub_agent import StubAgent
 from triage_contract.database.engine import open_engine
 from triage_contract.database.fence import NewAttempt, OpenedAttempt
 from triage_contract.database.rows import RunRow
-from triage_contract.exceptions import DatabaseUnreachableError, EpochMovedError
+from triage_contract.exceptions import EpochMovedError
 from triage_contract.states import Cause, Outcome, RunState, Verdict
 from triage_operator.store import End, Store
 
@@ -381,25 +379,3 @@ async def test_the_tools_of_an_agent_are_those_that_its_newest_run_has_and_those
     await agent.claim()
     await agent.begin("call-1", tool="send_mail")
     assert (await store.agent_facts("docs", "default")).undeclared == frozenset({"deploy", "send_mail"})
-
-
-async def test_a_database_that_falls_silent_is_unreachable_and_used_again_once_it_answers(
-    database: Database,
-) -> None:
-    store = Store(database.url, "cluster", pool_size=1, statement_seconds=0.5)
-    try:
-        await store.active_runs()
-        ((backend,),) = await database.values(
-            "SELECT pid FROM pg_stat_activity"
-            " WHERE application_name = 'triage-operator' AND datname = current_database()"
-        )
-        assert isinstance(backend, int)
-        os.kill(backend, signal.SIGSTOP)
-        try:
-            with pytest.raises(DatabaseUnreachableError, match="TimeoutError"):
-                await store.active_runs()
-            assert await store.active_runs() == ()
-        finally:
-            os.kill(backend, signal.SIGCONT)
-    finally:
-        await store.close()
