@@ -4,7 +4,7 @@ import asyncio
 import logging
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from benchmarks.fleet import measure_fleet
 from benchmarks.memory import measure_footprints
 from benchmarks.recovery import measure_recoveries
 from benchmarks.sessions import measure_sessions
+from benchmarks.splits import Recoveries
 from benchmarks.steps import measure_steps
 from triage_contract.database.migrating import migrate
 from triage_contract.database.url import DatabaseUrl
@@ -39,13 +40,7 @@ def main(sections: tuple[str, ...], rounds: int, runs: int) -> None:
         match section:
             case "recovery":
                 recoveries = asyncio.run(measure_recoveries(rounds=rounds))
-                print_table(
-                    "Loss to the next attempt's first durable write, cold process",
-                    [each.whole for each in recoveries],
-                    unit="s",
-                )
-                for each in recoveries:
-                    print_table(f"{each.whole.name}: where the time goes", each.parts)
+                _print_recoveries("Loss to the next attempt's first durable write, cold process", recoveries)
             case "steps":
                 with _server() as server:
                     print_table("What fence and journals cost", asyncio.run(_steps(server, rounds)))
@@ -72,7 +67,15 @@ def main(sections: tuple[str, ...], rounds: int, runs: int) -> None:
                 from benchmarks.on_kind import measure_on_kind
 
                 losses = asyncio.run(measure_on_kind(rounds=rounds))
-                print_table("Loss to the next attempt's first durable write, on kind", losses, unit="s")
+                title = "Loss to the next attempt's first durable write, on kind"
+                _print_recoveries(title, losses.ours, losses.jobs)
+
+
+def _print_recoveries(title: str, recoveries: Sequence[Recoveries], others: Sequence[Measured] = ()) -> None:
+    """Print what recoveries took, beside others of which only that is known, and where the time went."""
+    print_table(title, [*(each.whole for each in recoveries), *others], unit="s")
+    for each in recoveries:
+        print_table(f"{each.whole.name}: where the time goes", each.parts)
 
 
 async def _steps(server: PostgresServer, rounds: int) -> list[Measured]:

@@ -5,17 +5,19 @@ where there is none, and stays.
 """
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from benchmarks.figures import Measured
+from benchmarks.splits import Recoveries, split
 from support.kind.bare_job import BareJob, bare_job
 from support.kind.cluster import Kind, a_kind
 from support.kind.site import KindSite
 from support.sight import Json
-from triage_local.demo.holds import Place, holding
 
 _KUBECONFIG: Final = Path(__file__).parents[1] / "build" / "cluster" / "kubeconfig"
 _NAMESPACE: Final = "bench-kind"
@@ -26,21 +28,35 @@ _OOM: Final = "OOM kill"
 _HUNGRY: Final = "hungry"
 
 
-async def measure_on_kind(*, rounds: int) -> list[Measured]:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Losses:
+    """What losses of each kind cost ours, and the same agent under a Job."""
+
+    ours: Sequence[Recoveries]
+    jobs: Sequence[Measured]
+
+
+async def measure_on_kind(*, rounds: int) -> Losses:
     """Lose ``rounds`` runs and Jobs in each way, one after the other."""
+    ours: dict[str, list[Mapping[str, datetime]]] = defaultdict(list)
     async with a_kind(_KUBECONFIG, [], keep=True) as kind, KindSite(kind, _NAMESPACE) as site:
         await site.create_own_agent(
             _HUNGRY, _HUNGRY, resources={"limits": {"memory": "256Mi"}}, resume={"memory": {"factor": 2}}
         )
+        ways: dict[str, Callable[[str], Awaitable[datetime]]] = {
+            _KILL: site.kill_after_write,
+            _DELETE: partial(site.lose_after_write, lose=site.delete_pod),
+            _EVICT: partial(site.lose_after_write, lose=site.evict),
+            _OOM: partial(_run_out_of_memory, site),
+        }
         for number in range(rounds):
-            await _leave(site, f"deleted-{number}", _DELETE, _delete)
-            await _leave(site, f"evicted-{number}", _EVICT, KindSite.evict)
-            await _kill(site, f"killed-{number}")
-            await _run_out_of_memory(site, f"hungry-{number}")
+            for way, (case, lose) in enumerate(ways.items()):
+                run = f"run-{way}-{number}"
+                ours[case].append(await _stamps(site, run, await lose(run)))
+            await _lose_job(site, f"job-killed-{number}", _KILL, BareJob.kill)
             await _lose_job(site, f"job-deleted-{number}", _DELETE, BareJob.delete)
             await _lose_job(site, f"job-evicted-{number}", _EVICT, BareJob.evict)
-            await _lose_job(site, f"job-killed-{number}", _KILL, BareJob.kill)
-        return _measured(kind)
+        return Losses(ours=[split(case, stamped) for case, stamped in ours.items()], jobs=_measured(kind))
 
 
 def _measured(kind: Kind) -> list[Measured]:
@@ -50,32 +66,25 @@ def _measured(kind: Kind) -> list[Measured]:
     return [Measured(name=case, seconds=each) for case, each in seconds.items()]
 
 
-async def _leave(
-    site: KindSite, run: str, case: str, lose: Callable[[KindSite, str], Awaitable[None]]
-) -> None:
-    """Ask the pod of a run to leave while it is held, and let its tool end once it knows."""
-    async with holding(site.engine, run, Place.AFTER_WRITE) as hold:
-        await site.create_run(run)
-        await hold.reached()
-        lost_at = datetime.now(UTC)
-        await lose(site, run)
-        await site.asked_to_leave(run)
-        await hold.release()
-        await site.went_on(case, run, lost_at)
+async def _stamps(site: KindSite, run: str, lost_at: datetime) -> Mapping[str, datetime]:
+    """Wait for the run's end; give when each of ``STAMPS`` was that the database tells of."""
     await site.ended(run)
+    lost, *later = await site.attempts(run)
+    # One that was lost before it stored anything did not make the loss good.
+    following = next(one for one in later if one.first_write_at is not None)
+    stamps = {
+        "lost": lost_at,
+        "told": lost.sigterm_at,
+        "released": lost.released_at,
+        "ended": lost.ended_at,
+        "opened": following.created_at,
+        "claimed": following.claimed_at,
+        "wrote": following.first_write_at,
+    }
+    return {name: stamp for name, stamp in stamps.items() if stamp is not None}
 
 
-async def _kill(site: KindSite, run: str) -> None:
-    async with holding(site.engine, run, Place.AFTER_WRITE) as hold:
-        await site.create_run(run)
-        await hold.reached()
-        lost_at = await site.kill(run)
-        await hold.cut_off()
-        await site.went_on(_KILL, run, lost_at)
-    await site.succeeded(run, ["sigkill"])
-
-
-async def _run_out_of_memory(site: KindSite, run: str) -> None:
+async def _run_out_of_memory(site: KindSite, run: str) -> datetime:
     """Let a run grow until its node kills it; the kubelet tells when, in whole seconds."""
     await site.create_run(run, agentRef={"name": _HUNGRY})
     pod = await site.started(run)
@@ -85,8 +94,7 @@ async def _run_out_of_memory(site: KindSite, run: str) -> None:
         return str(status["state"]["terminated"]["finishedAt"]) if "terminated" in status["state"] else None
 
     lost_at = await site.pods.until(killed_at, f"pod {pod} is killed")
-    await site.went_on(_OOM, run, datetime.fromisoformat(lost_at))
-    await site.ended(run)
+    return datetime.fromisoformat(lost_at)
 
 
 async def _lose_job(
@@ -95,7 +103,3 @@ async def _lose_job(
     async with bare_job(site, name) as job:
         await job.filed()
         await job.went_on(case, await lose(job))
-
-
-async def _delete(site: KindSite, run: str) -> None:
-    await site.delete("Pod", (await site.pod(run))["metadata"]["name"])

@@ -4,12 +4,11 @@ Each run is lost while it waits for its third model reply; the next attempt is a
 """
 
 import asyncio
-import itertools
 import json
 import signal
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,7 +18,7 @@ from uuid import UUID
 from sqlalchemy import TextClause, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from benchmarks.figures import Measured
+from benchmarks.splits import Recoveries, split
 from triage_contract.database.engine import open_engine
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.names import API_VERSION
@@ -44,21 +43,6 @@ _SIGTERM: Final = text("SELECT sigterm_at FROM triage.attempts WHERE run_id = :r
 _ASKED: Final = text("SELECT handoff_requested_at FROM triage.attempts WHERE run_id = :run AND epoch = 1")
 _SUCCEEDED: Final = text("SELECT ended_at FROM triage.runs WHERE id = :run AND state = 'succeeded'")
 
-_STAMPS: Final = {
-    "lost": "",
-    "told": "the attempt is told to leave",
-    "released": "its model answers, it hands off",
-    "decided": "the operator learns of it",
-    "ended": "fence closed, end recorded",
-    "opened": "verdict, next attempt recorded",
-    "container": "pod made and scheduled, process started",
-    "started": "interpreter",
-    "loaded": "imports",
-    "claimed": "claim",
-    "wrote": "first write",
-}
-"""What happens one after the other, and what the time from one to the next goes into."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
@@ -67,14 +51,6 @@ class Way:
     name: str
     lose: Callable[[LocalCluster, str], Awaitable[None]]
     told: TextClause | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recoveries:
-    """Recoveries from losses of one kind, from the loss to the first write, and their parts, in order."""
-
-    whole: Measured
-    parts: Sequence[Measured]
 
 
 async def measure_recoveries(*, rounds: int) -> list[Recoveries]:
@@ -92,7 +68,7 @@ async def measure_recoveries(*, rounds: int) -> list[Recoveries]:
             engine = open_engine(DatabaseUrl.parse(cluster.database_url), application="bench")
             try:
                 return [
-                    _recoveries(
+                    split(
                         way.name,
                         [await _recover(cluster, engine, log, f"way-{kind}-{n}", way) for n in range(rounds)],
                     )
@@ -102,23 +78,10 @@ async def measure_recoveries(*, rounds: int) -> list[Recoveries]:
                 await engine.dispose()
 
 
-def _recoveries(way: str, stamped: Sequence[Mapping[str, datetime]]) -> Recoveries:
-    def measured(name: str, since: str, until: str) -> Measured:
-        seconds = [(stamps[until] - stamps[since]).total_seconds() for stamps in stamped]
-        return Measured(name=name, seconds=seconds)
-
-    # Whether an attempt released its fence depends on how it was lost.
-    names = [name for name in _STAMPS if name in stamped[0]]
-    return Recoveries(
-        whole=measured(way, names[0], names[-1]),
-        parts=[measured(_STAMPS[until], since, until) for since, until in itertools.pairwise(names)],
-    )
-
-
 async def _recover(
     cluster: LocalCluster, engine: AsyncEngine, log: Path, name: str, way: Way
 ) -> Mapping[str, datetime]:
-    """Lose one run; give when each of ``_STAMPS`` was. ``log`` is the operator's."""
+    """Lose one run; give when each of ``STAMPS`` was. ``log`` is the operator's."""
     cluster.model.faults.add(Fault(hang=True, report=name, step="file_issue"))
     made = await cluster.create(
         {

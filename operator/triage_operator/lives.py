@@ -38,9 +38,12 @@ class Lives:
     def lose_sight(self) -> None:
         """Take in that the database was out of reach: what happens meanwhile cannot be seen, nor counted as silence.
 
-        A server that restarted has dropped every lock, so that only those count that are seen held again.
+        A server that restarted has dropped every lock, so that only those count that are seen held again. The next
+        look is all news, since that of the last one may not have reached anybody.
         """
         self._reachable_since = None
+        self._known = self._told = self._resumed = frozenset()
+        self._cramped = frozenset()
         self._held.clear()
         self._free_since.clear()
 

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mappi
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
@@ -30,6 +31,9 @@ from triage_operator.snapshot import CallCounts, JournaledCall, Repair
 from triage_operator.timing import Answered, time_statements
 
 _logger = logging.getLogger(__name__)
+
+STATEMENT_SECONDS: Final = 20.0
+"""How long the database may take for one statement: above the longest wait for a lock, which is the fence's."""
 
 HINDRANCE_SECONDS: Final = 3.0
 """How long the operator waits for a lock of a tenant's. An attempt's transactions are short, so this only has to
@@ -124,14 +128,22 @@ class Store:
     Every method raises ``DatabaseUnreachableError`` or ``SchemaError`` where the database is the trouble.
     """
 
-    def __init__(self, url: DatabaseUrl, cluster_id: str, *, pool_size: int) -> None:
+    def __init__(
+        self,
+        url: DatabaseUrl,
+        cluster_id: str,
+        *,
+        pool_size: int,
+        statement_seconds: float = STATEMENT_SECONDS,
+    ) -> None:
         self._url = url
         self._cluster_id = cluster_id
-        self._engine = open_engine(url, application="triage-operator", pool_size=pool_size)
+        opened = partial(open_engine, url, statement_seconds=statement_seconds)
+        self._engine = opened(application="triage-operator", pool_size=pool_size)
         # What only reads needs no transaction, and no round trips for one.
         self._reader = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         # Looks do not queue behind statements that wait for locks: they see to it that those get on.
-        self._watching = open_engine(url, application="triage-operator/look", pool_size=1)
+        self._watching = opened(application="triage-operator/look", pool_size=1)
         self._watcher = self._watching.execution_options(isolation_level="AUTOCOMMIT")
         self.answered: Answered = lambda *_: None
         """Called with the operation and the seconds of each statement that was answered."""

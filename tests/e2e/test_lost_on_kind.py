@@ -19,12 +19,8 @@ async def test_an_undisturbed_run_takes_one_attempt(site: KindSite) -> None:
 
 
 async def test_a_run_killed_after_its_write_files_no_second_issue(site: KindSite) -> None:
-    async with holding(site.engine, "killed", Place.AFTER_WRITE) as hold:
-        await site.create_run("killed")
-        await hold.reached()
-        lost_at = await site.kill("killed")
-        await hold.cut_off()
-        await site.went_on("SIGKILL in the tool, after its write", "killed", lost_at)
+    lost_at = await site.kill_after_write("killed")
+    await site.went_on("SIGKILL in the tool, after its write", "killed", lost_at)
     await site.succeeded("killed", ["sigkill"])
     assert await site.suppressed("killed") == (1, 0)
 

@@ -93,6 +93,16 @@ def test_locks_that_a_restarted_server_dropped_are_not_held_against_anybody() ->
     lives = Lives()
     lives.take(_look(0, held={1, 2}))
     lives.lose_sight()
-    assert lives.take(_look(5, free={1, 2})) == frozenset()
+    lives.take(_look(5, free={1, 2}))
+    assert lives.sign(1, NOW).lock_free_since is None
     lives.take(_look(6, held={1}, free={2}))
     assert lives.take(_look(7, free={1, 2})) == {1}
+
+
+def test_what_was_told_before_a_gap_is_told_again_after_it() -> None:
+    lives = Lives()
+    look = _look(held={1}, released={2}, silent={3}, resumed={1}, cramped={(1, 256)})
+    assert lives.take(look) == {1, 2, 3}
+    assert lives.take(look) == frozenset()
+    lives.lose_sight()
+    assert lives.take(look) == {1, 2, 3}

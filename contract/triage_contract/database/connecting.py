@@ -66,13 +66,16 @@ _SCHEMA_MISSING: Final = (
 )
 
 
-async def connect(url: DatabaseUrl, *, application: str, token: str | None = None) -> asyncpg.Connection:
+async def connect(
+    url: DatabaseUrl, *, application: str, token: str | None = None, statement_seconds: float | None = None
+) -> asyncpg.Connection:
     """Open one connection, through the pooler where there is one; see ``engine.open_engine``."""
     pooled = url.pooler is Pooler.TRANSACTION
     return await asyncpg.connect(
         url.dsn,
         server_settings={"application_name": application} if pooled else _server_settings(application, token),
         timeout=CONNECT_TIMEOUT_SECONDS,
+        command_timeout=statement_seconds,
         statement_cache_size=0 if pooled else 100,
         # What is prepared stays so: after the driver's five minutes a posted statement would wait for its preparation.
         max_cached_statement_lifetime=0,

@@ -19,17 +19,26 @@ from triage_contract.states import Pooler
 
 
 def open_engine(
-    url: DatabaseUrl, *, application: str, token: str | None = None, pool_size: int = 2
+    url: DatabaseUrl,
+    *,
+    application: str,
+    token: str | None = None,
+    pool_size: int = 2,
+    statement_seconds: float | None = None,
 ) -> AsyncEngine:
     """Make an engine on ``url``; nothing connects before the first use.
 
     ``application`` becomes the backends' ``application_name``, at most 63 bytes. ``token`` is shown by each
     connection: as a setting of it, or, behind a transaction pooler which drops such settings, in each transaction.
+    A statement without an answer for ``statement_seconds`` fails as unreachable: a server whose machine is gone says
+    nothing, and the kernel waits a quarter of an hour for it. None: it is waited for.
     """
     pooled = url.pooler is Pooler.TRANSACTION
 
     async def reconnect(*_args: Any, **_kwargs: Any) -> asyncpg.Connection:
-        return await connecting.connect(url, application=application, token=token)
+        return await connecting.connect(
+            url, application=application, token=token, statement_seconds=statement_seconds
+        )
 
     engine = create_async_engine(
         "postgresql+asyncpg://",

@@ -1,7 +1,7 @@
 """A namespace of an end-to-end test: what a user does in it, and what befalls its pods."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Self
@@ -58,7 +58,15 @@ class KindSite(Workplace):
         await super().__aenter__()
         added = await self.kind.programs.kubectl(
             *("exec", "--namespace", SYSTEM, "deployment/triage-operator", "--container", "operator", "--"),
-            *("triage-operator", "tenant", "add", self.namespace, "--print-secret", DATABASE_SECRET),
+            *(
+                "triage-operator",
+                "tenant",
+                "add",
+                self.namespace,
+                "--rotate",
+                "--print-secret",
+                DATABASE_SECRET,
+            ),
         )
         await self.kind.programs.kubectl("apply", "-f", "-", stdin=added)
         return self
@@ -107,6 +115,30 @@ class KindSite(Workplace):
             for hold in holds.values():
                 await hold.reached()
             yield holds
+
+    async def kill_after_write(self, run: str) -> datetime:
+        """Create a run, and kill its agent where its issue is filed and its session does not know; give when."""
+        async with holding(self.engine, run, Place.AFTER_WRITE) as hold:
+            await self.create_run(run)
+            await hold.reached()
+            at = await self.kill(run)
+            await hold.cut_off()
+        return at
+
+    async def lose_after_write(self, run: str, lose: Callable[[str], Awaitable[None]]) -> datetime:
+        """Create a run, make its pod leave at that place, and let its tool end once its agent knows; give when."""
+        async with holding(self.engine, run, Place.AFTER_WRITE) as hold:
+            await self.create_run(run)
+            await hold.reached()
+            at = datetime.now(UTC)
+            await lose(run)
+            await self.asked_to_leave(run)
+            await hold.release()
+        return at
+
+    async def delete_pod(self, run: str) -> None:
+        """Delete the pod of a run's newest attempt."""
+        await self.delete("Pod", (await self.pod(run))["metadata"]["name"])
 
     async def process(self, run: str, epoch: int = 1) -> Process:
         """Find the process of an attempt, once it has started."""
