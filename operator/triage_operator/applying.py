@@ -35,7 +35,8 @@ from triage_operator.resizing import build_resize, raised_beyond
 from triage_operator.sightings import belongs, epoch_of
 from triage_operator.snapshot import Refusal, Resize, Snapshot
 from triage_operator.steps import Checkpoint, Step, go_on
-from triage_operator.store import ActiveRun, End, Store
+from triage_operator.store import Store
+from triage_operator.stored import ActiveRun, End
 
 _OVER_QUOTA: Final = "exceeded quota"
 """In the API server's words when a pod does not fit a ResourceQuota."""

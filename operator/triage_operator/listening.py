@@ -12,7 +12,8 @@ from triage_contract.names import Channel
 from triage_operator.lives import Lives
 from triage_operator.queueing import WorkQueue
 from triage_operator.settings import DecidingSettings, ReconcilingSettings
-from triage_operator.store import RunKey, Store
+from triage_operator.store import Store
+from triage_operator.stored import RunKey
 
 _logger = logging.getLogger(__name__)
 

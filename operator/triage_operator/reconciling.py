@@ -38,7 +38,8 @@ from triage_operator.sightings import Sightings
 from triage_operator.snapshot import Snapshot
 from triage_operator.status import build_status
 from triage_operator.steps import Checkpoint, Step, go_on
-from triage_operator.store import RunKey, Store
+from triage_operator.store import Store
+from triage_operator.stored import RunKey
 
 _OUT_OF_DATE: Final = (
     EpochMovedError,

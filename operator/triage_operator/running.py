@@ -33,7 +33,8 @@ from triage_operator.settings import Settings
 from triage_operator.sightings import Sightings
 from triage_operator.snapshot import Refusal, Resize
 from triage_operator.steps import Checkpoint, go_on
-from triage_operator.store import RunKey, Store
+from triage_operator.store import Store
+from triage_operator.stored import RunKey
 from triage_operator.sweeping import Sweeper
 
 Given = TypeVar("Given")

@@ -12,7 +12,7 @@ from triage_contract.states import Phase
 from triage_operator.kube import Object
 from triage_operator.node_taints import Taint, parting_taints
 from triage_operator.standing import OVER, Standing
-from triage_operator.store import RunKey
+from triage_operator.stored import RunKey
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
 

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -17,17 +17,17 @@ from triage_contract.database.deciding import carry_out
 from triage_contract.database.engine import open_engine, translated
 from triage_contract.database.fence import NewAttempt, OpenedAttempt, close_fence, open_attempt
 from triage_contract.database.reading import judge, read_attempts, read_fence, read_run
-from triage_contract.database.rows import AttemptRow, FenceRow, RunRow, SessionKey, session_params
+from triage_contract.database.rows import AttemptRow, RunRow, SessionKey, session_params
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.names import LIFE_LOCK_CLASS, Channel
-from triage_contract.states import Cause, InDoubt, Outcome, RunState
+from triage_contract.states import InDoubt, RunState
 from triage_contract.tools import undeclared_tools
-from triage_contract.verdict import Judgement
 from triage_operator import rollouts, statements
 from triage_operator.memory import NEAR_LIMIT
 from triage_operator.metrics.declared import ATTEMPTS_BOUNDS, RECOVERY_BOUNDS, START_BOUNDS
 from triage_operator.sanitising import storable
 from triage_operator.snapshot import CallCounts, JournaledCall, Repair
+from triage_operator.stored import ActiveRun, AgentFacts, End, Look, Records, RunKey
 from triage_operator.timing import Answered, time_statements
 
 _logger = logging.getLogger(__name__)
@@ -38,88 +38,6 @@ STATEMENT_SECONDS: Final = 20.0
 HINDRANCE_SECONDS: Final = 3.0
 """How long the operator waits for a lock of a tenant's. An attempt's transactions are short, so this only has to
 be longer than a disk takes to answer."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Records:
-    """All that the database knows of a run, at ``now`` by its clock. ``row`` None: it was never recorded.
-
-    ``judgement`` None: it was never recorded, or an attempt is open; then ``journal`` is empty, too.
-    """
-
-    now: datetime
-    row: RunRow | None
-    attempts: tuple[AttemptRow, ...]
-    fence: FenceRow | None
-    judgement: Judgement | None
-    journal: tuple[JournaledCall, ...]
-    repairs: tuple[Repair, ...]
-    calls: CallCounts
-    issue: str | None
-    running: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActiveRun:
-    """A run that is not over by its row.
-
-    ``epoch`` is that of its newest attempt; None: none was made. ``open_serial`` None: none is open. ``node`` is
-    that of the open attempt; None: none, or not known.
-    """
-
-    row: RunRow
-    epoch: int | None
-    open_serial: int | None
-    node: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentFacts:
-    """What the rows say of an agent.
-
-    ``running`` counts its open attempts. ``undeclared`` are the tools of no declared kind that its newest run has or
-    that were called in its newest runs; None: no attempt has told its tools, and none was called. ``fingerprint`` is
-    that of the agent tree which the newest run began with; None: none has told it.
-    """
-
-    running: int
-    undeclared: frozenset[str] | None
-    fingerprint: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """Serials of the claimed attempts, at ``now`` by the database's clock.
-
-    Those whose life lock is held, and whose is free; which sent no heartbeat for long; which gave their token
-    up; which are near their memory limit, each with that limit in bytes; which are not their run's first and have
-    written something.
-    """
-
-    now: datetime
-    held: frozenset[int]
-    free: frozenset[int]
-    silent: frozenset[int]
-    released: frozenset[int]
-    cramped: frozenset[tuple[int, int]]
-    resumed: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
-    """How an attempt ended."""
-
-    serial: int
-    outcome: Outcome
-    cause: Cause | None
-    counted: bool
-    exit_code: int | None
-    confirmed: bool
-    message: str
-
-
-RunKey = tuple[str, str]
-"""Namespace and name of a TriageRun."""
 
 
 class Store:

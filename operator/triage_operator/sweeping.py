@@ -14,7 +14,8 @@ from triage_operator.queueing import WorkQueue
 from triage_operator.resources import OUR_PODS
 from triage_operator.settings import ReconcilingSettings
 from triage_operator.sightings import Sightings, run_of
-from triage_operator.store import RunKey, Store
+from triage_operator.store import Store
+from triage_operator.stored import RunKey
 
 _logger = logging.getLogger(__name__)
 

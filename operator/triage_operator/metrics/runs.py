@@ -8,7 +8,7 @@ from typing import Final
 from triage_contract.states import Phase
 from triage_operator.reasons import Reason
 from triage_operator.standing import Standing
-from triage_operator.store import RunKey
+from triage_operator.stored import RunKey
 
 Sample = tuple[str, Mapping[str, object], float]
 """A metric's name, labels and value."""

@@ -10,7 +10,8 @@ from triage_contract.database.engine import open_engine
 from triage_contract.database.fence import NewAttempt, OpenedAttempt
 from triage_contract.database.rows import RunRow
 from triage_contract.states import Cause, Outcome, RunState
-from triage_operator.store import End, Store
+from triage_operator.store import Store
+from triage_operator.stored import End
 
 Opener = Callable[..., Awaitable[tuple[OpenedAttempt, StubAgent]]]
 RUN = {"namespace": "docs", "agent": "default"}

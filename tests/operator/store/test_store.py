@@ -14,7 +14,8 @@ from triage_contract.database.fence import NewAttempt, OpenedAttempt
 from triage_contract.database.rows import RunRow
 from triage_contract.exceptions import EpochMovedError
 from triage_contract.states import Cause, Outcome, RunState, Verdict
-from triage_operator.store import End, Store
+from triage_operator.store import Store
+from triage_operator.stored import End
 
 
 @pytest.fixture
