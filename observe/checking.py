@@ -1,7 +1,7 @@
 """Every query of every panel and alert, sent to Prometheus and held against the tables."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -34,6 +34,10 @@ class Checker:
         self._evaluator = evaluator
         self._at = at
         self._window_seconds = window_seconds
+
+    async def metrics(self, names: Iterable[str]) -> list[Checked]:
+        """Check metrics as they are, also those that are on no panel."""
+        return [await self._check(f"metric {name}", name, may_be_empty=True) for name in names]
 
     async def dashboards(self, dashboards: Sequence[Dashboard]) -> list[Checked]:
         """Check every query of every panel, and of the marks over them."""
@@ -77,7 +81,7 @@ class Checker:
         if off:
             return found(Finding.WRONG, "; ".join(off))
         if answer or may_be_empty:
-            return found(Finding.EQUAL)
+            return found(Finding.EQUAL, "" if answer else "nothing of it took place")
         return found(*(Finding.EMPTY, EMPTY[place]) if place in EMPTY else (Finding.SILENT,))
 
 

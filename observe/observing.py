@@ -138,6 +138,7 @@ async def _check(stage: Stage, prometheus: Prometheus, incident: Incident, windo
     return [
         *await checker.dashboards(read_dashboards()),
         *await checker.alerts([rule for rule in await prometheus.rules() if rule["type"] == "alerting"]),
+        *await checker.metrics(truth.samples),
         *await check_restarts(prometheus, tables, incident.restarts),
         *await check_facts(prometheus, window),
     ]

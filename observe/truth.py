@@ -167,7 +167,8 @@ def _start_seconds(tables: Tables) -> Told:
     for attempt in tables.attempts:
         for stage in _STAGES:
             if attempt[f"{stage}_at"] is not None:
-                seconds = _between(attempt, "created_at", f"{stage}_at")
+                # What a pod's status says is in whole seconds, and may be before the attempt that it is of.
+                seconds = max(_between(attempt, "created_at", f"{stage}_at"), 0.0)
                 yield {**_whose(tables.run_of(attempt)), "stage": stage}, seconds
 
 
