@@ -284,6 +284,17 @@ def settings_for(cluster: Cluster, database: Database, **deciding: float) -> Set
     )
 
 
+async def looked(database: Database) -> None:
+    """Wait until the operator has looked at the signs of life as they are now, and taken in what it saw."""
+    statement = "SELECT query_start FROM pg_stat_activity WHERE application_name = 'triage-operator/look'"
+    begun: set[object] = set(await database.values(statement))
+    # Two statements make a look: after the fourth that is new, one began, and was over, since.
+    wanted = len(begun) + 4
+    while len(begun) < wanted:
+        begun.update(await database.values(statement))
+        await asyncio.sleep(0.01)
+
+
 @asynccontextmanager
 async def operating(settings: Settings, checkpoint: Checkpoint = go_on) -> AsyncIterator[asyncio.Task[None]]:
     """Run an operator in this process until the block ends."""
