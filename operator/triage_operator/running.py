@@ -23,7 +23,7 @@ from triage_operator.leasing import Leadership
 from triage_operator.listening import Listener, Looker
 from triage_operator.lives import Lives
 from triage_operator.metrics.exporting import Metrics
-from triage_operator.metrics.runs import standing_samples, unattended_samples
+from triage_operator.metrics.runs import standing_samples, unattended_samples, zero_samples
 from triage_operator.permissions import NODE_PERMISSIONS
 from triage_operator.places import AgentKey, Places
 from triage_operator.queueing import WorkQueue
@@ -174,6 +174,7 @@ class Operator:
         standings = self._sightings.standings
         samples = [
             *standing_samples(standings.values(), datetime.now(UTC)),
+            *zero_samples(standings.values()),
             *self._agents.samples(),
             *self._sweeper.duplicates,
         ]

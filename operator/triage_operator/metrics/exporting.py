@@ -112,8 +112,11 @@ class _RunMetrics(Collector):
             by_name[name].append((labels, value))
         for metric in declared.COUNTERS:
             counter = CounterMetricFamily(metric.full_name, metric.help, labels=metric.labels)
-            for labels, value in by_name[metric.name]:
-                counter.add_metric(_values(metric, labels), value)
+            # A zero that is said beforehand gives way to what was counted.
+            for values, value in {
+                _values(metric, labels): value for labels, value in by_name[metric.name]
+            }.items():
+                counter.add_metric(values, value)
             yield counter
         for metric in declared.STANDING:
             gauge = GaugeMetricFamily(metric.full_name, metric.help, labels=metric.labels)

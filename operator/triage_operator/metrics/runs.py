@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from triage_contract.states import Phase
+from triage_contract.states import Cause, DecisionAction, Phase
 from triage_operator.reasons import Reason
 from triage_operator.standing import Standing
 from triage_operator.stored import RunKey
@@ -26,6 +26,37 @@ BLOCKED: Final = frozenset(
 """Reasons for which a pod cannot be made or cannot start."""
 
 _AT_WORK: Final = frozenset({Phase.PENDING, Phase.RUNNING, Phase.RECOVERING})
+
+
+_SAVED: Final = {"tokens_saved": ("prompt", "output"), "seconds_saved": ("model", "tool")}
+_CAUSES: Final = tuple({"cause": cause.value} for cause in Cause)
+_ZEROS: Final[tuple[tuple[str, Mapping[str, str]], ...]] = (
+    *((name, labels) for name in ("losses", "resumes") for labels in _CAUSES),
+    *((name, {"kind": kind}) for name, kinds in _SAVED.items() for kind in kinds),
+    *(("decisions", {"action": action.value}) for action in (DecisionAction.DONE, DecisionAction.RUN_AGAIN)),
+    *(("memory_raises", {"how": how}) for how in ("in_place", "next_attempt")),
+    *(
+        (name, {})
+        for name in (
+            "runs_created",
+            "fence_refusals",
+            "repairs",
+            "replies_replayed",
+            "model_waits",
+            "model_wait_seconds",
+        )
+    ),
+)
+
+
+def zero_samples(runs: Iterable[Standing]) -> Iterator[Sample]:
+    """Give a zero for each counter of each agent that has runs, by the labels whose values are known beforehand.
+
+    Prometheus sees no increase in a series that begins with 1.
+    """
+    for namespace, agent in {(run.namespace, run.agent) for run in runs}:
+        for name, more in _ZEROS:
+            yield name, {"namespace": namespace, "agent": agent, **more}, 0.0
 
 
 def standing_samples(runs: Iterable[Standing], now: datetime) -> Iterator[Sample]:

@@ -5,7 +5,8 @@ from typing import Any
 
 import pytest
 
-from triage_operator.metrics.runs import standing_samples, unattended_samples
+from triage_operator.metrics.exporting import Metrics
+from triage_operator.metrics.runs import standing_samples, unattended_samples, zero_samples
 from triage_operator.paths import core, lease, ours, resource_of
 from triage_operator.standing import Standing
 
@@ -108,6 +109,18 @@ def test_a_run_without_an_attempt_that_lives_is_unattended_unless_it_waits() -> 
 def test_a_thousand_runs_have_as_many_series_as_one() -> None:
     one, many = ([*standing_samples([_standing("Running")] * count, NOW)] for count in (1, 1000))
     assert len(one) == len(many) < 20
+
+
+def test_counters_begin_with_a_zero_that_gives_way_to_what_was_counted() -> None:
+    labels = {"namespace": "docs", "agent": "reader", "cause": "oom"}
+    samples = [*zero_samples([_standing("Running")]), ("losses", labels, 2.0)]
+    lines = Metrics().export(samples).decode().splitlines()
+    shown = 'triage_losses_total{{agent="reader",cause="{}",namespace="docs"}} {}'
+    assert [line for line in lines if "losses_total{" in line and '"oom"' in line] == [
+        shown.format("oom", "2.0")
+    ]
+    assert shown.format("sigkill", "0.0") in lines
+    assert 'triage_repairs_total{agent="reader",namespace="docs"} 0.0' in lines
 
 
 @pytest.mark.parametrize(
