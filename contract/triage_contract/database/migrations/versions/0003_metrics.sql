@@ -172,32 +172,6 @@ BEGIN
     END IF;
 END $$;
 
--- As before; and notes that whoever asks is not the current attempt any more, and did not give the fence up itself.
-CREATE OR REPLACE FUNCTION triage.heartbeat(p_serial integer, p_token text, p_memory_used_bytes bigint, p_sigterm boolean,
-                                            OUT is_current boolean, OUT handoff_reason text)
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    SELECT f.token IS NOT NULL AND f.token = p_token AND f.epoch = a.epoch,
-            CASE WHEN f.token = p_token THEN a.handoff_reason END
-        INTO is_current, handoff_reason
-        FROM triage.attempts a JOIN triage.runs r ON r.id = a.run_id
-            JOIN triage.fences f USING (app_name, user_id, session_id)
-        WHERE a.serial = p_serial AND r.namespace = coalesce(triage.own_namespace(), r.namespace);
-    IF is_current THEN
-        UPDATE triage.attempts a
-        SET heartbeat_at = clock_timestamp(), memory_used_bytes = p_memory_used_bytes,
-            sigterm_at = CASE WHEN p_sigterm THEN coalesce(a.sigterm_at, clock_timestamp()) ELSE a.sigterm_at END
-        WHERE a.serial = p_serial;
-    END IF;
-    is_current := coalesce(is_current, false);
-    IF NOT is_current THEN
-        UPDATE triage.attempts a SET fenced_at = clock_timestamp()
-        FROM triage.runs r
-        WHERE a.serial = p_serial AND a.fenced_at IS NULL AND a.released_at IS NULL AND r.id = a.run_id
-            AND r.namespace = coalesce(triage.own_namespace(), r.namespace);
-    END IF;
-END $$;
-
 -- As before; and what the reply cost.
 DROP FUNCTION triage.store_reply(integer, text, text, jsonb, bigint, bigint);
 CREATE FUNCTION triage.store_reply(p_serial integer, p_token text, p_key text, p_reply jsonb, p_prompt_tokens bigint,
