@@ -1,10 +1,9 @@
 """The last lines of a process, kept for whoever asks once its pod is gone."""
 
-import io
 import sys
 import threading
 from collections import deque
-from typing import Final, TextIO
+from typing import Any, Final, TextIO, cast
 
 from triage_agent.redacting import without_secrets
 from triage_contract.texts import storable_text
@@ -31,8 +30,8 @@ class Tail:
 
     def capture(self) -> None:
         """Keep, from now on, what this process writes; it is written as before."""
-        sys.stdout = _Tee(sys.stdout, self)
-        sys.stderr = _Tee(sys.stderr, self)
+        sys.stdout = cast(TextIO, _Tee(sys.stdout, self))
+        sys.stderr = cast(TextIO, _Tee(sys.stderr, self))
 
     def write(self, text: str) -> None:
         """Take in a piece of what is written; it may begin and end in the middle of a line."""
@@ -52,7 +51,7 @@ class Tail:
         return storable_text(without_secrets(text))
 
 
-class _Tee(io.TextIOBase):
+class _Tee:
     """A stream that passes on what is written to it, and lets a tail have it."""
 
     def __init__(self, stream: TextIO, tail: Tail) -> None:
@@ -64,15 +63,5 @@ class _Tee(io.TextIOBase):
         self._tail.write(text)
         return written
 
-    def flush(self) -> None:
-        self._stream.flush()
-
-    def isatty(self) -> bool:
-        return self._stream.isatty()
-
-    def fileno(self) -> int:
-        return self._stream.fileno()
-
-    @property
-    def encoding(self) -> str:
-        return self._stream.encoding
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
