@@ -11,7 +11,8 @@ Json = dict[str, Any]
 
 DASHBOARDS: Final = Path(__file__).parents[1] / "charts" / "triage-operator" / "dashboards"
 
-_EVERYTHING: Final = ".*"
+_VARIABLE: Final = re.compile(r"\$(?:(?P<name>\w+)|\{(?P<braced>\w+)(?::\w+)?\})")
+_RANGES: Final = ("__rate_interval", "__range", "__interval")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,6 @@ class Panel:
     """A panel. Places and sizes are in the units of the dashboard's grid, which is 24 wide."""
 
     title: str
-    description: str
     kind: str
     unit: str
     left: int
@@ -55,47 +55,52 @@ def read_dashboards(folder: Path = DASHBOARDS) -> tuple[Dashboard, ...]:
 
 
 def filled_in(query: str, window_seconds: int) -> str:
-    """Give a query with every variable for all there is, and every range as long as the incident."""
-    ranges = {"__rate_interval", "__range", "__interval"}
+    """Give a query with every range as long as the incident."""
+    known = {**dict.fromkeys(_RANGES, f"{window_seconds}s"), "__range_s": str(window_seconds)}
+    return _replaced(query, known)
 
+
+def _replaced(query: str, known: Mapping[str, str]) -> str:
     def value(match: re.Match[str]) -> str:
-        name = match["name"] or match["braced"]
-        if name in ranges:
-            return f"{window_seconds}s"
-        return str(window_seconds) if name == "__range_s" else _EVERYTHING
+        return known.get(match["name"] or match["braced"], match[0])
 
-    return re.sub(r"\$(?:(?P<name>\w+)|\{(?P<braced>\w+)(?::\w+)?\})", value, query)
+    return _VARIABLE.sub(value, query)
 
 
 def _dashboard(source: Json) -> Dashboard:
+    # Each variable for all there is.
+    variables = {
+        each["name"]: each.get("allValue") or ".*" for each in source.get("templating", {}).get("list", ())
+    }
+
+    def target(query: str, legend: str) -> Target:
+        return Target(query=_replaced(query, variables), legend=legend)
+
+    def panels(sources: Sequence[Json]) -> Iterator[Panel]:
+        for each in sources:
+            if each["type"] == "row":
+                yield from panels(each.get("panels") or ())
+                continue
+            grid: Mapping[str, int] = each["gridPos"]
+            yield Panel(
+                title=each["title"],
+                kind=each["type"],
+                unit=each.get("fieldConfig", {}).get("defaults", {}).get("unit", ""),
+                left=grid["x"],
+                top=grid["y"],
+                width=grid["w"],
+                height=grid["h"],
+                targets=tuple(
+                    target(one["expr"], one.get("legendFormat") or "") for one in each.get("targets") or ()
+                ),
+            )
+
     return Dashboard(
         title=source["title"],
-        panels=tuple(_panels(source["panels"])),
+        panels=tuple(panels(source["panels"])),
         annotations=tuple(
-            Target(query=each["expr"], legend=each["name"])
+            target(each["expr"], each["name"])
             for each in source.get("annotations", {}).get("list", ())
             if each.get("expr")
         ),
     )
-
-
-def _panels(sources: Sequence[Json]) -> Iterator[Panel]:
-    for source in sources:
-        if source["type"] == "row":
-            yield from _panels(source.get("panels") or ())
-            continue
-        grid: Mapping[str, int] = source["gridPos"]
-        yield Panel(
-            title=source["title"],
-            description=source.get("description", ""),
-            kind=source["type"],
-            unit=source.get("fieldConfig", {}).get("defaults", {}).get("unit", ""),
-            left=grid["x"],
-            top=grid["y"],
-            width=grid["w"],
-            height=grid["h"],
-            targets=tuple(
-                Target(query=target["expr"], legend=target.get("legendFormat") or "")
-                for target in source.get("targets") or ()
-            ),
-        )

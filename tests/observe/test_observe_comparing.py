@@ -1,10 +1,12 @@
 """What counts as the same answer, and what variables of dashboards come to."""
 
+import json
 import math
+from pathlib import Path
 
 import pytest
 from observe.comparing import compact, differences, shown
-from observe.dashboards import filled_in
+from observe.dashboards import filled_in, read_dashboards
 from observe.prometheus import Series
 from observe.truth import labels_of
 
@@ -48,12 +50,30 @@ def test_the_largest_values_are_shown() -> None:
 @pytest.mark.parametrize(
     ("query", "filled"),
     [
-        ('x{agent=~"$agent"}', 'x{agent=~".*"}'),
-        ('x{agent=~"${agent:regex}"}', 'x{agent=~".*"}'),
         ("rate(x[$__rate_interval])", "rate(x[90s])"),
         ("x offset ${__range}", "x offset 90s"),
         ("x / $__range_s", "x / 90"),
+        ('x{y="$z"}', 'x{y="$z"}'),
     ],
 )
-def test_variables_stand_for_all_there_is(query: str, filled: str) -> None:
+def test_ranges_are_as_long_as_the_incident(query: str, filled: str) -> None:
     assert filled_in(query, 90) == filled
+
+
+def test_variables_stand_for_all_there_is(tmp_path: Path) -> None:
+    panel = {
+        "title": "Losses",
+        "type": "stat",
+        "gridPos": {"x": 0, "y": 1, "w": 4, "h": 3},
+        "targets": [{"expr": 'x{agent=~"${agent:regex}", namespace=~"$namespace"}[$__range]'}],
+    }
+    source = {
+        "title": "Recovery",
+        "templating": {"list": [{"name": "agent", "allValue": ".+"}, {"name": "namespace"}]},
+        "panels": [{"type": "row", "panels": [panel]}],
+    }
+    (tmp_path / "recovery.json").write_text(json.dumps(source))
+    (dashboard,) = read_dashboards(tmp_path)
+    (read,) = dashboard.panels
+    assert (read.title, read.kind, read.width) == ("Losses", "stat", 4)
+    assert [target.query for target in read.targets] == ['x{agent=~".+", namespace=~".*"}[$__range]']
