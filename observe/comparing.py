@@ -9,7 +9,7 @@ from typing import Final
 
 from observe.evaluating import Vector
 from observe.prometheus import Series
-from observe.truth import labels_of
+from observe.truth import Labels, labels_of
 
 OF_THE_TARGET: Final = ("__name__", "instance", "job", "pod", "endpoint", "service", "container")
 """Labels that say who was asked, not what happened."""
@@ -53,11 +53,15 @@ class Checked:
 
 def compact(answer: Sequence[Series]) -> Vector:
     """Give an answer by what its series are about; where two operators told of the same, their sum."""
-    sums: dict[frozenset[tuple[str, str]], float] = defaultdict(float)
+    sums: Vector = defaultdict(float)
     for series in answer:
-        about = {name: value for name, value in series.labels.items() if name not in OF_THE_TARGET}
-        sums[labels_of(about)] += series.value
+        sums[labels_of_what(series)] += series.value
     return dict(sums)
+
+
+def labels_of_what(series: Series) -> Labels:
+    """Give the labels of a series that say what it is about."""
+    return labels_of({name: value for name, value in series.labels.items() if name not in OF_THE_TARGET})
 
 
 def differences(answer: Vector, expected: Vector, share: float) -> tuple[str, ...]:
@@ -82,7 +86,7 @@ def shown(vector: Vector, most: int = 4) -> str:
     return ", ".join(parts) + (f" and {len(ranked) - most} more" if len(ranked) > most else "")
 
 
-def shown_labels(labels: frozenset[tuple[str, str]] | Mapping[str, str]) -> str:
+def shown_labels(labels: Labels | Mapping[str, str]) -> str:
     """Show labels by their values, without what all series have in common."""
     pairs = dict(labels)
     return "/".join(value for name, value in sorted(pairs.items()) if name != "namespace")

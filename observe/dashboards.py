@@ -11,6 +11,7 @@ Json = dict[str, Any]
 
 DASHBOARDS: Final = Path(__file__).parents[1] / "charts" / "triage-operator" / "dashboards"
 
+_PREFIX: Final = "triage-operator / "
 _VARIABLE: Final = re.compile(r"\$(?:(?P<name>\w+)|\{(?P<braced>\w+)(?::\w+)?\})")
 _RANGES: Final = ("__rate_interval", "__range", "__interval")
 
@@ -31,6 +32,7 @@ class Panel:
     title: str
     kind: str
     unit: str
+    is_stacked: bool
     left: int
     top: int
     width: int
@@ -43,6 +45,7 @@ class Dashboard:
     """A dashboard."""
 
     title: str
+    """Without the project's name."""
     panels: tuple[Panel, ...]
     annotations: tuple[Target, ...]
     """Queries whose samples are drawn as marks over all panels."""
@@ -82,10 +85,12 @@ def _dashboard(source: Json) -> Dashboard:
                 yield from panels(each.get("panels") or ())
                 continue
             grid: Mapping[str, int] = each["gridPos"]
+            defaults = each.get("fieldConfig", {}).get("defaults", {})
             yield Panel(
                 title=each["title"],
                 kind=each["type"],
-                unit=each.get("fieldConfig", {}).get("defaults", {}).get("unit", ""),
+                unit=defaults.get("unit", ""),
+                is_stacked=defaults.get("custom", {}).get("stacking", {}).get("mode") == "normal",
                 left=grid["x"],
                 top=grid["y"],
                 width=grid["w"],
@@ -96,7 +101,7 @@ def _dashboard(source: Json) -> Dashboard:
             )
 
     return Dashboard(
-        title=source["title"],
+        title=source["title"].removeprefix(_PREFIX),
         panels=tuple(panels(source["panels"])),
         annotations=tuple(
             target(each["expr"], each["name"])

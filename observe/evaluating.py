@@ -81,6 +81,8 @@ class Evaluator:
         name, arguments = node.func.name, node.args
         if name in ("increase", "rate"):
             return self._increased(name, arguments[0])
+        if name in ("max_over_time", "last_over_time"):
+            return self._before(arguments[0])
         values = [self._value(argument) for argument in arguments]
         match name, values:
             case "vector", [float(number)]:
@@ -109,6 +111,13 @@ class Evaluator:
         vector = self._selected(argument.vector_selector)
         seconds = argument.range.total_seconds()
         return vector if name == "increase" else _each(vector, lambda value: value / seconds)
+
+    def _before(self, argument: Any) -> Vector:
+        """What was the latest before the incident: nothing. During it, that is another time's."""
+        selector = getattr(argument, "vector_selector", None)
+        if selector is None or selector.offset is None:
+            raise NotKnownError(f"{argument} is of the middle of the incident")
+        return self._selected(selector)
 
     def _aggregated(self, node: Any) -> Vector:
         vector = self._value(node.expr)

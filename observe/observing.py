@@ -5,17 +5,20 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
 
+from observe.alerts import alert_groups, check_alerts, until_alerted
 from observe.checking import Checker, histogram_bounds
 from observe.comparing import Checked
 from observe.dashboards import read_dashboards
 from observe.evaluating import Evaluator
 from observe.facts import check_facts
 from observe.incident import Incident, let_it_happen
+from observe.intervals import check_intervals, check_marks
 from observe.operators import SETTINGS, Operators, Window
 from observe.programs import find_prometheus
 from observe.prometheus import SCRAPE_SECONDS, Prometheus
@@ -80,7 +83,7 @@ async def observe(*, log: Path, stay: bool, picture: Path | None) -> int:
             # It takes a second to import.
             from observe.picture import draw
 
-            (recovery,) = (each for each in read_dashboards() if each.title.endswith(_DRAWN))
+            (recovery,) = (each for each in read_dashboards() if each.title == _DRAWN)
             await draw(recovery, observed.prometheus, observed.window, picture)
             console.print(f"Picture: {picture}", soft_wrap=True)
         if stay:
@@ -105,7 +108,9 @@ async def observing(story: Story, *, log: Path) -> AsyncIterator[Observed]:
     story.done("cluster", "starts: API server, two nodes, Postgres, model, operator, Prometheus")
     async with contextlib.AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(LocalCluster(operator_log=log, operator_settings=SETTINGS))
-        prometheus = await stack.enter_async_context(Prometheus(program, cluster.folder, cluster.guard))
+        prometheus = await stack.enter_async_context(
+            Prometheus(program, cluster.folder, cluster.guard, rules=alert_groups())
+        )
         engine = open_engine(
             DatabaseUrl.parse(cluster.database_url), application="triage-observe", pool_size=_CONNECTIONS
         )
@@ -121,7 +126,7 @@ async def observing(story: Story, *, log: Path) -> AsyncIterator[Observed]:
         stack.push_async_callback(operators.stop)
         story.done("cluster", f"is ready; Prometheus is {prometheus.url}")
         stage = Stage(cluster=cluster, engine=engine, runs=runs, pods=pods, story=story)
-        incident = await let_it_happen(stage, operators, archive, alerted=_thinking)
+        incident = await let_it_happen(stage, operators, archive, alerted=partial(until_alerted, prometheus))
         await asyncio.sleep(_QUIET_SECONDS)
         window = Window(start=incident.began, end=await _last_scrape(prometheus))
         checked = await _check(stage, prometheus, incident, window)
@@ -134,10 +139,15 @@ async def _check(stage: Stage, prometheus: Prometheus, incident: Incident, windo
     # From before the first sample on.
     window_seconds = int(window.seconds + _QUIET_SECONDS)
     truth = Truth(tables, await histogram_bounds(prometheus, window.end))
-    checker = Checker(prometheus, Evaluator(truth.samples, window_seconds), window.end, window_seconds)
+    evaluator = Evaluator(truth.samples, window_seconds)
+    checker = Checker(prometheus, evaluator, window.end, window_seconds)
+    dashboards = read_dashboards()
     return [
-        *await checker.dashboards(read_dashboards()),
+        *await checker.dashboards(dashboards),
         *await checker.alerts([rule for rule in await prometheus.rules() if rule["type"] == "alerting"]),
+        *await check_alerts(prometheus, window),
+        *await check_intervals(prometheus, evaluator, dashboards, window, window_seconds),
+        *await check_marks(prometheus, dashboards, window),
         *await checker.metrics(truth.samples),
         *await check_restarts(prometheus, tables, incident.restarts),
         *await check_facts(prometheus, window),
@@ -148,10 +158,6 @@ async def _last_scrape(prometheus: Prometheus) -> datetime:
     """Give the time of the last sample: asked for that time, a range query has nothing to extrapolate at its end."""
     (latest,) = await prometheus.query("max(timestamp(triage_leader == 1))", datetime.now(UTC))
     return datetime.fromtimestamp(latest.value, UTC)
-
-
-async def _thinking() -> None:
-    await asyncio.sleep(6 * SCRAPE_SECONDS)
 
 
 @contextlib.asynccontextmanager

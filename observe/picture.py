@@ -3,21 +3,25 @@
 It is no picture of Grafana, which is not needed for it; titles, places, units and legends are the dashboard's.
 """
 
+import math
 import re
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
-from matplotlib.dates import DateFormatter
+from matplotlib.dates import AutoDateLocator, DateFormatter
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from observe.dashboards import Dashboard, Panel, Target, filled_in
+from observe.intervals import RATE_INTERVAL
 from observe.operators import Window
-from observe.prometheus import Prometheus, Series
+from observe.prometheus import Point, Prometheus, Series
 from observe.units import shown_value
 
 _COLUMNS: Final = 24
@@ -95,6 +99,8 @@ async def draw(dashboard: Dashboard, prometheus: Prometheus, window: Window, fil
         figure.text(0.008, top, dashboard.title, size=13, weight="bold", va="center")
         times = f"{window.start:%Y-%m-%d %H:%M:%S} to {window.end:%H:%M:%S} UTC"
         figure.text(0.992, top, times, size=9, color=_DIM, ha="right", va="center")
+        for place, (name, colour) in enumerate(zip(marks, _MARKS, strict=False)):
+            figure.text(0.70 - 0.06 * place, top, f"¦ {name}", size=9, color=colour, va="center")
         for panel in dashboard.panels:
             is_curve = panel.kind in _CURVES
             answers = [
@@ -117,11 +123,7 @@ async def _ask(
 ) -> list[tuple[str, Series]]:
     seconds = int(window.seconds)
     if is_curve:
-        query = re.sub(
-            r"\$(__rate_interval|\{__rate_interval\}|__interval|\{__interval\})",
-            f"{_RATE_SECONDS}s",
-            target.query,
-        )
+        query = RATE_INTERVAL.sub(f"{_RATE_SECONDS}s", target.query)
         answer = await prometheus.query_range(
             filled_in(query, seconds), window.start, window.end, window.seconds / _STEPS
         )
@@ -174,21 +176,32 @@ def _draw_curves(axes: Axes, panel: Panel, answers: Named, colours: Colours) -> 
         spine.set_visible(False)
     axes.grid(color=_EDGE, linewidth=0.5)
     axes.tick_params(length=0, labelsize=7)
+    times = AutoDateLocator(minticks=3, maxticks=6)  # type: ignore[no-untyped-call]
+    axes.xaxis.set_major_locator(times)
     axes.xaxis.set_major_formatter(DateFormatter("%H:%M:%S"))  # type: ignore[no-untyped-call]
-    axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.yaxis.set_major_locator(MaxNLocator(5))
+    axes.yaxis.set_major_locator(MaxNLocator(5, integer=panel.unit == "short"))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: shown_value(value, panel.unit)))
-    ranked = sorted(answers, key=lambda named: -max(value for _, value in named[1].points))
-    for name, series in ranked[:_MOST_SERIES]:
-        times = [datetime.fromtimestamp(time, UTC) for time, _ in series.points]
-        values = [value for _, value in series.points]
-        axes.plot(times, values, color=colours.of(name), linewidth=1.2, label=name)  # type: ignore[arg-type]
+    ranked = sorted(answers, key=lambda named: -max(value for _, value in named[1].points))[:_MOST_SERIES]
+    below: dict[float, float] = defaultdict(float)
+    for name, series in ranked:
+        colour, (moments, values) = colours.of(name), _with_gaps(series.points)
+        floor = [below[moment] for moment in moments] if panel.is_stacked else [0.0] * len(moments)
+        heights = [low + value for low, value in zip(floor, values, strict=True)]
+        drawn: Any = [datetime.fromtimestamp(moment, UTC) for moment in moments]
+        axes.plot(drawn, heights, color=colour, linewidth=1.2, label=name, drawstyle="steps-post")
+        if panel.is_stacked:
+            axes.fill_between(drawn, floor, heights, color=colour, alpha=0.3, linewidth=0, step="post")
+            below.update(
+                (moment, height)
+                for moment, height in zip(moments, heights, strict=True)
+                if not math.isnan(height)
+            )
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     if ranked:
         axes.legend(
             loc="upper left",
-            bbox_to_anchor=(-0.02, -0.13 * 2.0 / max(panel.height * _ROW_INCHES - 1.1, 0.5)),
-            ncols=max(1, panel.width // 3),
+            bbox_to_anchor=(-0.1, -0.13 * 2.0 / max(panel.height * _ROW_INCHES - 1.1, 0.5)),
+            ncols=max(1, panel.width // 2),
             fontsize=7,
             frameon=False,
             handlelength=1.0,
@@ -197,6 +210,19 @@ def _draw_curves(axes: Axes, panel: Panel, answers: Named, colours: Colours) -> 
         )
     else:
         _say_nothing(axes)
+
+
+def _with_gaps(points: Sequence[Point]) -> tuple[list[float], list[float]]:
+    """Give times and values, with no number where a series is interrupted."""
+    steps = [after - before for (before, _), (after, _) in pairwise(points)]
+    moments, values = [], []
+    for place, (moment, value) in enumerate(points):
+        if place and steps[place - 1] > 1.5 * min(steps):
+            moments.append(points[place - 1][0])
+            values.append(math.nan)
+        moments.append(moment)
+        values.append(value)
+    return moments, values
 
 
 def _draw_numbers(axes: Axes, panel: Panel, answers: Named, colours: Colours) -> None:

@@ -42,6 +42,7 @@ SAMPLES = {
         ("sum(increase(losses[100s]))", {(): 6}),
         ("sum(rate(losses[200s]))", {(): 0.03}),
         ("sum(losses) - (sum(losses offset 100s) or 0 * sum(losses))", {(): 6}),
+        ("sum(losses) - (sum(max_over_time(losses[5m] offset 100s)) or 0 * sum(losses))", {(): 6}),
         ("100 * sum(resumes) / sum(losses)", {(): 400 / 6}),
         ("sum(resumes) / clamp_min(sum(losses), 10)", {(): 0.4}),
         ("losses > 2", {(("agent", "two"), ("cause", "oom"), ("namespace", "docs")): 3}),
