@@ -15,10 +15,10 @@ OVER: Final = frozenset(phase for phase in Phase if phase.terminal)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """A run's phase, what holds it up, and the calls that are in doubt.
+    """A run's phase, what it does or waits for, and the calls that are in doubt.
 
-    ``phase`` is the empty text where no status was written yet. ``reason`` and ``since`` are those of the condition
-    Progressing while that is false; else empty and None. ``doubted_since`` has the beginning of each call in doubt.
+    ``phase`` is the empty text where no status was written yet. ``reason`` is that of the condition Progressing, and
+    ``since`` when that became true or false. ``doubted_since`` has the beginning of each call in doubt.
     """
 
     namespace: str
@@ -37,20 +37,15 @@ class Standing:
     def of(cls, run: Object) -> "Standing":
         """Read a run's object, whatever stands in its status."""
         status: dict[str, Any] = run.get("status") or {}
-        held_up: dict[str, Any] = next(
-            (
-                one
-                for one in status.get("conditions", ())
-                if one.get("type") == RunCondition.PROGRESSING and one.get("status") == "False"
-            ),
-            {},
+        progressing: dict[str, Any] = next(
+            (one for one in status.get("conditions", ()) if one.get("type") == RunCondition.PROGRESSING), {}
         )
         return cls(
             namespace=run["metadata"]["namespace"],
             agent=((run.get("spec") or {}).get("agentRef") or {}).get("name", AgentRef().name),
             phase=status.get("phase") or "",
-            reason=held_up.get("reason", ""),
-            since=_time(held_up.get("lastTransitionTime")),
+            reason=progressing.get("reason", ""),
+            since=_time(progressing.get("lastTransitionTime")),
             doubted_since=tuple(
                 since
                 for call in status.get("waitingFor") or ()

@@ -8,6 +8,7 @@ from typing import Final
 from triage_contract.states import Cause, DecisionAction, Phase
 from triage_operator.reasons import Reason
 from triage_operator.standing import Standing
+from triage_operator.status import HELD_UP
 from triage_operator.stored import RunKey
 
 Sample = tuple[str, Mapping[str, object], float]
@@ -26,6 +27,8 @@ BLOCKED: Final = frozenset(
 """Reasons for which a pod cannot be made or cannot start."""
 
 _AT_WORK: Final = frozenset({Phase.PENDING, Phase.RUNNING, Phase.RECOVERING})
+_WAITS: Final = frozenset({Reason.QUEUED, Reason.BACKING_OFF, Reason.MODEL_UNAVAILABLE}) | HELD_UP
+"""Reasons for which a run rightly has no attempt that lives."""
 
 
 _SAVED: Final = {"tokens_saved": ("prompt", "output"), "seconds_saved": ("model", "tool")}
@@ -92,7 +95,7 @@ def unattended_samples(
     ages: dict[tuple[str, str], list[float]] = {(one.namespace, one.agent): [] for one in standings.values()}
     for key, seconds in unattended:
         run = standings.get(key)
-        if run is not None and run.phase in _AT_WORK and run.reason != Reason.QUEUED:
+        if run is not None and run.phase in _AT_WORK and run.reason not in _WAITS:
             ages[run.namespace, run.agent].append(seconds)
     for (namespace, agent), theirs in ages.items():
         labels = {"namespace": namespace, "agent": agent}

@@ -9,6 +9,7 @@ from triage_operator.metrics.exporting import Metrics
 from triage_operator.metrics.runs import standing_samples, unattended_samples, zero_samples
 from triage_operator.paths import core, lease, ours, resource_of
 from triage_operator.standing import Standing
+from triage_operator.status import HELD_UP
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 HOUR_AGO = "2026-01-01T11:00:00Z"
@@ -17,7 +18,12 @@ HOUR_AGO = "2026-01-01T11:00:00Z"
 def _standing(phase: str | None, reason: str | None = None, **status: Any) -> Standing:
     conditions = [
         {"type": "Finished", "status": "False", "reason": "Running"},
-        {"type": "Progressing", "status": "False", "reason": reason, "lastTransitionTime": HOUR_AGO},
+        {
+            "type": "Progressing",
+            "status": "False" if reason in HELD_UP else "True",
+            "reason": reason,
+            "lastTransitionTime": HOUR_AGO,
+        },
     ]
     return Standing.of(
         {
@@ -92,7 +98,9 @@ def test_a_run_without_an_attempt_that_lives_is_unattended_unless_it_waits() -> 
         ("docs", name): _standing(phase, reason)
         for name, phase, reason in (
             ("lost", "Recovering", None),
-            ("new", "Pending", "StartBlocked"),
+            ("new", "Pending", "Starting"),
+            ("blocked", "Pending", "StartBlocked"),
+            ("resting", "Recovering", "BackingOff"),
             ("queued", "Pending", "Queued"),
             ("parked", "Waiting", "InDoubt"),
             ("over", "Succeeded", None),
