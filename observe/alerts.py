@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import yaml
-from helm_python import Chart
+from helm_python import Chart, HelmError
 
 from observe.comparing import Checked, Finding
 from observe.operators import Window
 from observe.prometheus import Prometheus
-from triage_local.exceptions import PatienceError
+from triage_local.exceptions import PatienceError, ProgramError
 
 Json = dict[str, Any]
 
@@ -24,7 +24,7 @@ _VALUES: Final[Json] = {
             "recoverySeconds": 1,
             "inDoubtSeconds": 3,
             "waitingSeconds": 3,
-            "fenceRefusals": 0,
+            "fenceRefusals": 0.5,
             "unattendedSeconds": 120,
             "leaderlessFor": "30s",
         },
@@ -54,10 +54,13 @@ def alert_groups() -> list[Json]:
     """Render the groups of the chart's PrometheusRule.
 
     Raises:
-        HelmError: The values do not fit the chart.
+        ProgramError: The values do not fit the chart.
     """
-    with Chart.load(_CHART) as chart:
-        texts = chart.render(_VALUES, name="triage-operator", namespace="triage")
+    try:
+        with Chart.load(_CHART) as chart:
+            texts = chart.render(_VALUES, name="triage-operator", namespace="triage")
+    except HelmError as error:
+        raise ProgramError(f"the chart's alerts cannot be rendered: {error}") from error
     objects = [
         each for name, text in texts.items() if name.endswith(".yaml") for each in yaml.safe_load_all(text)
     ]
