@@ -134,10 +134,13 @@ async def _ask(
 
 async def _times(prometheus: Prometheus, mark: Target, window: Window) -> list[datetime]:
     answer = await _ask(prometheus, mark, window, is_curve=True)
-    held = sorted({time for _, series in answer for time, value in series.points if value})
-    step = 1.5 * window.seconds / _STEPS
-    begun = [time for before, time in zip([0.0, *held], held, strict=False) if time - before > step]
-    return [datetime.fromtimestamp(time, UTC) for time in begun]
+    longest = 1.5 * window.seconds / _STEPS
+    begun = set()
+    for _, series in answer:
+        held = [time for time, value in series.points if value]
+        following = zip([0.0, *held], held, strict=False)
+        begun.update(time for before, time in following if time - before > longest)
+    return [datetime.fromtimestamp(time, UTC) for time in sorted(begun)]
 
 
 def _place(figure: Figure, panel: Panel, height: float) -> Axes:
