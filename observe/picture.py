@@ -135,7 +135,7 @@ async def _ask(
 async def _times(prometheus: Prometheus, mark: Target, window: Window) -> list[datetime]:
     answer = await _ask(prometheus, mark, window, is_curve=True)
     longest = 1.5 * window.seconds / _STEPS
-    begun = set()
+    begun: set[float] = set()
     for _, series in answer:
         held = [time for time, value in series.points if value]
         following = zip([0.0, *held], held, strict=False)
