@@ -14,12 +14,14 @@ from observe.comparing import EXTRAPOLATION, Checked, Finding, labels_of_what, s
 from observe.dashboards import Dashboard, filled_in
 from observe.evaluating import Evaluator, NotKnownError, Vector
 from observe.operators import Window
-from observe.prometheus import Prometheus
+from observe.prometheus import Point, Prometheus
 
 RATE_INTERVAL: Final = re.compile(r"\$(?:__rate_interval|\{__rate_interval\})")
 
 _INTERVAL_SECONDS: Final = 15
 _STEP_SECONDS: Final = 1
+_MARK_SECONDS: Final = 61
+"""For how long a mark stands: its query looks a minute back."""
 _AFTERWARDS: Final = timedelta(seconds=75)
 """For how long a query may look back at the incident: its last value stands for five minutes."""
 
@@ -72,6 +74,15 @@ async def _check(prometheus: Prometheus, place: str, query: str, expected: Vecto
     )
 
 
+def marked(points: Sequence[Point]) -> list[float]:
+    """Give the times at which the marks of a series begin; while nobody leads, a mark is interrupted."""
+    times: list[float] = []
+    for time, value in points:
+        if value and (not times or time - times[-1] > _MARK_SECONDS):
+            times.append(time)
+    return times
+
+
 async def check_marks(
     prometheus: Prometheus, dashboards: Sequence[Dashboard], window: Window
 ) -> list[Checked]:
@@ -84,9 +95,7 @@ async def check_marks(
         )
         begun: Vector = defaultdict(float)
         for series in answer:
-            times = [time for time, value in series.points if value]
-            following = zip([0.0, *times], times, strict=False)
-            begun[labels_of_what(series)] += sum(time - before > _STEP_SECONDS for before, time in following)
+            begun[labels_of_what(series)] += len(marked(series.points))
         again = {labels: times for labels, times in begun.items() if times > 1}
         checked.append(
             Checked(

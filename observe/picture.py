@@ -19,7 +19,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from observe.dashboards import Dashboard, Panel, Target, filled_in
-from observe.intervals import RATE_INTERVAL
+from observe.intervals import RATE_INTERVAL, marked
 from observe.operators import Window
 from observe.prometheus import Point, Prometheus, Series
 from observe.units import shown_value
@@ -134,12 +134,7 @@ async def _ask(
 
 async def _times(prometheus: Prometheus, mark: Target, window: Window) -> list[datetime]:
     answer = await _ask(prometheus, mark, window, is_curve=True)
-    longest = 1.5 * window.seconds / _STEPS
-    begun: set[float] = set()
-    for _, series in answer:
-        held = [time for time, value in series.points if value]
-        following = zip([0.0, *held], held, strict=False)
-        begun.update(time for before, time in following if time - before > longest)
+    begun = {time for _, series in answer for time in marked(series.points)}
     return [datetime.fromtimestamp(time, UTC) for time in sorted(begun)]
 
 
