@@ -62,8 +62,6 @@ class Incident:
     """When what took place."""
 
     began: datetime
-    ended: datetime | None = None
-    """None: it is not over."""
     restarts: dict[str, Window] = field(default_factory=dict)
     """From before an operator left until another one had been seen for a while, by what took place."""
 
@@ -121,7 +119,6 @@ async def let_it_happen(
             await stage.until(_WENT_ON, MoreRuns.OLD_LEADER, "goes on")
             await stage.until(_WENT_ON, MoreRuns.NEW_LEADER, "goes on")
         await stage.runs.until(lambda runs: all(map(_is_over, runs.values())) or None, "all runs end")
-    incident.ended = datetime.now(UTC)
     return incident
 
 

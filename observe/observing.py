@@ -25,7 +25,7 @@ from observe.prometheus import SCRAPE_SECONDS, Prometheus
 from observe.reporting import print_report
 from observe.restarts import check_restarts
 from observe.tables import read_tables
-from observe.truth import Truth
+from observe.truth import count_samples
 from triage_contract.database.engine import open_engine
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.names import API_VERSION
@@ -138,8 +138,8 @@ async def _check(stage: Stage, prometheus: Prometheus, incident: Incident, windo
     tables = await read_tables(stage.engine, list(stage.runs.objects.values()), agents["items"])
     # From before the first sample on.
     window_seconds = int(window.seconds + _QUIET_SECONDS)
-    truth = Truth(tables, await histogram_bounds(prometheus, window.end))
-    evaluator = Evaluator(truth.samples, window_seconds)
+    samples = count_samples(tables, await histogram_bounds(prometheus, window.end))
+    evaluator = Evaluator(samples, window_seconds)
     checker = Checker(prometheus, evaluator, window.end, window_seconds)
     dashboards = read_dashboards()
     return [
@@ -148,7 +148,7 @@ async def _check(stage: Stage, prometheus: Prometheus, incident: Incident, windo
         *await check_alerts(prometheus, window),
         *await check_intervals(prometheus, evaluator, dashboards, window, window_seconds),
         *await check_marks(prometheus, dashboards, window),
-        *await checker.metrics(truth.samples),
+        *await checker.metrics(samples),
         *await check_restarts(prometheus, tables, incident.restarts),
         *await check_facts(prometheus, window),
     ]

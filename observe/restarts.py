@@ -12,11 +12,14 @@ from observe.prometheus import Prometheus
 from observe.tables import Tables
 from observe.truth import labels_of
 
-# Each operator gives all counters of the database: where two are there for the length of a scrape, they say the same.
-_COUNTED: Final = "sum by (cause) (max by (namespace, agent, cause) (triage_losses_total))"
+# Each operator gives all counters of the database, which never fall: where two are there for the length of a scrape they
+# say the same, and where a scrape was missed the greatest of those before is the last one.
+_COUNTED: Final = (
+    "sum by (cause) (max by (namespace, agent, cause) (max_over_time(triage_losses_total[10s])))"
+)
 _RATE: Final = "sum by (cause) (increase(triage_losses_total[{seconds}s]))"
-_CALM: Final = timedelta(seconds=1.5)
-"""Before a moment at which what was scraped last is what the tables have: a scrape is up to a second old."""
+_CALM: Final = timedelta(seconds=2.5)
+"""Before a moment at which what was scraped last is what the tables have: a scrape is up to two seconds old."""
 _STEP: Final = timedelta(seconds=0.25)
 
 

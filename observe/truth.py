@@ -16,35 +16,28 @@ _RESUMABLE: Final = (Outcome.LOST, Outcome.HANDED_OFF, Outcome.FAILED, Outcome.M
 _STAGES: Final = ("scheduled", "started", "claimed", "first_write")
 
 
-class Truth:
-    """Samples by metric. What is not there is not known from the tables."""
+def count_samples(tables: Tables, bounds: Mapping[str, Sequence[str]]) -> dict[str, Samples]:
+    """Give the samples of each metric that the tables tell of, by its name.
 
-    def __init__(self, tables: Tables, bounds: Mapping[str, Sequence[str]]) -> None:
-        """Count.
-
-        Args:
-            tables: Of an incident that is over.
-            bounds: Of each histogram the values of ``le`` that it is exported with.
-        """
-        self.samples: dict[str, Samples] = {}
-        for name, count in _COUNTERS.items():
-            self.samples[f"triage_{name}_total"] = _summed(count(tables))
-        for name, observe in _HISTOGRAMS.items():
-            self._add_histogram(name, list(observe(tables)), bounds.get(f"triage_{name}", ()))
-        for name, gauge in _GAUGES.items():
-            self.samples[f"triage_{name}"] = _summed(gauge(tables))
-
-    def _add_histogram(
-        self, name: str, observed: Sequence[tuple[Mapping[str, object], float]], bounds: Iterable[str]
-    ) -> None:
-        buckets = [
+    Args:
+        tables: Of an incident that is over.
+        bounds: Of each histogram the values of ``le`` that it is exported with.
+    """
+    samples: dict[str, Samples] = {}
+    for name, count in _COUNTERS.items():
+        samples[f"triage_{name}_total"] = _summed(count(tables))
+    for name, gauge in _GAUGES.items():
+        samples[f"triage_{name}"] = _summed(gauge(tables))
+    for name, observe in _HISTOGRAMS.items():
+        full, observed = f"triage_{name}", list(observe(tables))
+        samples[f"{full}_bucket"] = _summed(
             ({**labels, "le": bound}, float(value <= float(bound)))
             for labels, value in observed
-            for bound in bounds
-        ]
-        self.samples[f"triage_{name}_bucket"] = _summed(buckets)
-        self.samples[f"triage_{name}_sum"] = _summed(observed)
-        self.samples[f"triage_{name}_count"] = _summed((labels, 1) for labels, _ in observed)
+            for bound in bounds.get(full, ())
+        )
+        samples[f"{full}_sum"] = _summed(observed)
+        samples[f"{full}_count"] = _summed((labels, 1) for labels, _ in observed)
+    return samples
 
 
 def _attempts(tables: Tables) -> Told:
@@ -187,6 +180,16 @@ def _runs_waiting(tables: Tables) -> Told:
         yield _whose_object(obj), float(obj["status"]["phase"] == Phase.WAITING)
 
 
+def _agent_info(tables: Tables) -> Told:
+    for agent in tables.agents:
+        whose = {"namespace": agent["metadata"]["namespace"], "agent": agent["metadata"]["name"]}
+        runs = [run for run in tables.runs if run["root"] is not None and _whose(run) == whose]
+        if runs:
+            newest = max(runs, key=lambda run: run["created_at"])
+            image, fingerprint = agent["spec"]["image"], newest["root"]["fingerprint"]
+            yield {**whose, "image": image, "fingerprint": fingerprint}, 1
+
+
 def _none(tables: Tables) -> Told:
     """Whatever there is of it while an incident goes on, there is nothing of it once all runs are over."""
     if any(not Phase(obj["status"]["phase"]).terminal for obj in tables.objects):
@@ -219,6 +222,7 @@ _GAUGES: Final[Mapping[str, Callable[[Tables], Told]]] = {
     "runs": _runs,
     "calls_in_doubt": _calls_in_doubt,
     "runs_waiting": _runs_waiting,
+    "agent_info": _agent_info,
     "oldest_in_doubt_seconds": _none,
     "oldest_waiting_seconds": _none,
     "runs_unattended": _none,

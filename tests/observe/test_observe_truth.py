@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from observe.tables import Tables
-from observe.truth import Truth, labels_of
+from observe.truth import count_samples, labels_of
 
 Row = dict[str, Any]
 
@@ -24,6 +24,8 @@ def a_run(name: str, state: str) -> Row:
         "namespace": "docs",
         "agent": "default",
         "state": state,
+        "root": {"fingerprint": "0a1b"},
+        "created_at": at(0),
         "ended_at": at(60),
     }
 
@@ -91,7 +93,7 @@ TABLES = Tables(
     ),
     repairs=(),
     objects=(an_object("kept", "Succeeded", "Completed"), an_object("lost", "Failed", "NoProgress")),
-    agents=(),
+    agents=({"metadata": {"namespace": "docs", "name": "default"}, "spec": {"image": "agent:1"}},),
 )
 
 
@@ -112,7 +114,7 @@ TABLES = Tables(
     ],
 )
 def test_a_metric_is_what_the_rows_say(metric: str, expected: Mapping[tuple[str, ...], float]) -> None:
-    found = Truth(TABLES, {}).samples[f"triage_{metric}"]
+    found = count_samples(TABLES, {})[f"triage_{metric}"]
     run = {"namespace": "docs", "agent": "default"}
     assert found == pytest.approx(
         {
@@ -123,8 +125,13 @@ def test_a_metric_is_what_the_rows_say(metric: str, expected: Mapping[tuple[str,
 
 
 def test_a_histogram_has_the_buckets_that_are_exported() -> None:
-    samples = Truth(TABLES, {"triage_recovery_seconds": ("1", "5", "+Inf")}).samples
+    samples = count_samples(TABLES, {"triage_recovery_seconds": ("1", "5", "+Inf")})
     labels = {"namespace": "docs", "agent": "default", "cause": "oom"}
     assert samples["triage_recovery_seconds_bucket"] == {
         labels_of({**labels, "le": bound}): value for bound, value in (("1", 0), ("5", 1), ("+Inf", 1))
     }
+
+
+def test_an_agent_is_shown_as_it_is_and_with_the_tree_of_its_newest_run() -> None:
+    labels = {"namespace": "docs", "agent": "default", "image": "agent:1", "fingerprint": "0a1b"}
+    assert count_samples(TABLES, {})["triage_agent_info"] == {labels_of(labels): 1}
