@@ -12,8 +12,8 @@ from observe.prometheus import Prometheus
 from observe.tables import Tables
 from observe.truth import labels_of
 
-# Each operator gives all counters of the database, which never fall: where two are there for the length of a scrape they
-# say the same, and where a scrape was missed the greatest of those before is the last one.
+# Each operator gives all counters of the database, which never fall: where two are there for the length of a scrape,
+# they say the same, and where a scrape was missed, the greatest of those before is the last one.
 _COUNTED: Final = (
     "sum by (cause) (max by (namespace, agent, cause) (max_over_time(triage_losses_total[10s])))"
 )
