@@ -18,11 +18,12 @@ from grafana_foundation_sdk.models.dashboard import (
 )
 
 from dashboards.panels import SOURCE
-from dashboards.queries import SELECTED, counted
+from dashboards.queries import GAP, SELECTED, counted
 
 TAG: Final = "triage-operator"
-_AGENTS: Final = "max by (agent, image) (triage_agent_info{}{})"
-DEPLOYS: Final = f"{_AGENTS.format(f'{{{SELECTED}}}', '')} unless {_AGENTS.format('', ' offset 1m')}"
+_NOW: Final = f"max by (agent, image) (triage_agent_info{{{SELECTED}}})"
+_BEFORE: Final = f"max by (agent, image) (last_over_time(triage_agent_info[{GAP}] offset 1m))"
+DEPLOYS: Final = f"{_NOW} unless {_BEFORE}"
 _DRAINED: Final = f'{SELECTED},cause="drain"'
 DRAINS: Final = f"{counted('triage_losses_total', 'agent', within='1m', where=_DRAINED)} > 0"
 

@@ -2,7 +2,8 @@
 
 Such a counter never resets, and two operators may export it in the same scrape while the leader changes. So it is
 read as the greatest of all, and what came in a range is what it is now without what it was then: ``rate`` and
-``increase`` would miss the first count of a series, and take a change of leader for a series that begins.
+``increase`` would miss the first count of a series, and take a change of leader for a series that begins. While nobody
+leads, nothing is exported: the last value of ``GAP`` stands for it.
 """
 
 from collections.abc import Sequence
@@ -14,6 +15,9 @@ SELECTED: Final = 'namespace=~"$namespace",agent=~"$agent"'
 """The runs that a dashboard's variables select."""
 
 
+GAP: Final = "5m"
+"""The longest time without a leader after which counters go on where they were."""
+
 _LABELS: Final = {
     **{f"{each.full_name}_total": each.labels for each in COUNTERS},
     **{f"{each.full_name}_bucket": (*each.labels, "le") for each in HISTOGRAMS},
@@ -24,7 +28,9 @@ _LABELS: Final = {
 def total(metric: str, *labels: str, where: str = SELECTED, offset: str = "") -> str:
     """Give what was counted so far, by ``labels``; ``metric`` is the exported name."""
     moved = f" offset {offset}" if offset else ""
-    return _by("sum", labels, _by("max", _LABELS[metric], f"{metric}{{{where}}}{moved}"))
+    return _by(
+        "sum", labels, _by("max", _LABELS[metric], f"last_over_time({metric}{{{where}}}[{GAP}]{moved})")
+    )
 
 
 def counted(metric: str, *labels: str, within: str, where: str = SELECTED) -> str:

@@ -109,15 +109,15 @@ WITH ended AS (
 )
 SELECT CASE WHEN cause IS NOT NULL OR outcome <> 'lost' THEN triage.count_up('attempts',
         labels || jsonb_build_object('outcome', outcome, 'cause', coalesce(cause, '')), 1) END,
-    CASE WHEN outcome = 'in_doubt' THEN (
+    (
         SELECT count(triage.count_up('calls_in_doubt_found', labels || jsonb_build_object('tool', tool), calls))
         FROM (
             SELECT c.tool, count(*) AS calls FROM triage.tool_calls c
             WHERE (c.app_name, c.user_id, c.session_id) = (l.app_name, l.user_id, l.session_id)
-                AND c.invocation_id = l.invocation_id AND c.state = 'begun' AND c.cleared_by IS NULL
+                AND c.epoch = l.epoch AND c.state = 'begun' AND c.cleared_by IS NULL
             GROUP BY c.tool ORDER BY c.tool
         ) doubted
-    ) END,
+    ),
     CASE WHEN cause IS NOT NULL THEN triage.count_up('losses', labels || jsonb_build_object('cause', cause), 1) END,
     (
         SELECT count(triage.observe('start_seconds', labels || jsonb_build_object('stage', stage),
@@ -129,8 +129,9 @@ SELECT CASE WHEN cause IS NOT NULL OR outcome <> 'lost' THEN triage.count_up('at
     )
 FROM labelled l
 """)
-"""Ends an open attempt and counts it, and how long its start took; one that was lost for a reason not known yet is
-counted once that is known. A loss is dated back to where the attempt gave its token up itself."""
+"""Ends an open attempt and counts it, the calls that it began and did not end, and how long its start took; one that
+was lost for a reason not known yet is counted once that is known. A loss is dated back to where the attempt gave its token
+up itself."""
 
 FILL_CAUSE: Final = text("""
 WITH before AS (

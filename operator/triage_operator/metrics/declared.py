@@ -102,7 +102,11 @@ COUNTERS: Final = (
     ),
     _counter("fence_refusals", "Attempts that were refused a write, since they were not the current one."),
     _counter("repairs", "Repairs of sessions that no attempt could have gone on with."),
-    _counter("calls_in_doubt_found", "Tool calls that came to be in doubt, by tool.", "tool"),
+    _counter(
+        "calls_in_doubt_found",
+        "Tool calls that had begun when their attempt ended, and had not, by tool.",
+        "tool",
+    ),
     _counter("decisions", "Decisions of people about calls in doubt that were carried out.", "action"),
     _counter("replies_replayed", "Model replies that resumed attempts did not ask for again."),
     _counter("tokens_saved", "Tokens of those replies, which were not paid twice.", "kind"),
