@@ -50,7 +50,8 @@ FACTS: Final = (
     _number("runs that succeeded", _total("runs_ended", '{state="succeeded"}'), 11),
     _number("runs given up", _total("resumes_refused"), 1),
     # Three runs killed after their write, and the page that the fourth had read.
-    _number("limits raised for the next attempt", _total("memory_raises", '{how="next_attempt"}'), 1),
+    # For the next attempt; or in place first, where the operator saw in time that memory grew short.
+    Fact(what="memory limits raised", query=_total("memory_raises"), least=1, most=2),
     _number("duplicates suppressed", _total("duplicates_suppressed", '{where="journal"}'), 4),
     # The undeclared one, and each that was begun anew under its key.
     Fact(what="calls that came to be in doubt", query=_total("calls_in_doubt_found"), least=1, most=20),

@@ -130,8 +130,8 @@ SELECT CASE WHEN cause IS NOT NULL OR outcome <> 'lost' THEN triage.count_up('at
 FROM labelled l
 """)
 """Ends an open attempt and counts it, the calls that it began and did not end, and how long its start took; one that
-was lost for a reason not known yet is counted once that is known. A loss is dated back to where the attempt gave its token
-up itself."""
+was lost for a reason not known yet is counted once that is known. A loss is dated back to where the attempt gave its
+token up itself."""
 
 FILL_CAUSE: Final = text("""
 WITH before AS (
