@@ -73,6 +73,10 @@ images: ## Build the images of operator and agent with Docker, and print their s
 chaos: .venv/.synced-dev ## Kill agents of every shape everywhere, and hold what became of it against a ledger of effects
 	@$(RUN)/python -m chaos $(ARGS)
 
+.PHONY: observe
+observe: .venv/.synced-dev ## Let an incident happen, and hold every query of dashboards and alerts against it
+	@$(RUN)/python -m observe $(ARGS)
+
 .PHONY: chart
 chart: .venv/.synced-dev ## Package the chart into dist/
 	@$(RUN)/python -c 'import helm_python; print(helm_python.package("charts/triage-operator", destination="dist"))'

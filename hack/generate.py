@@ -26,6 +26,9 @@ from operator_reference import render_metrics_reference, render_settings_referen
 from triage_contract.api.crds import AGENT, RUN, build_crd
 
 ROOT: Final = Path(__file__).resolve().parent.parent
+# The dashboards are no part of what is installed.
+sys.path.append(str(ROOT))
+from dashboards.rendering import BUILDERS, render_dashboard  # noqa: E402
 
 _YAML_HEADER: Final = "# Made by hack/generate.py; edit what it is made from.\n"
 
@@ -47,6 +50,9 @@ FILES: Final[Mapping[str, Callable[[], str]]] = {
     "docs/conditions.md": render_conditions_reference,
     "docs/reference/settings.md": render_settings_reference,
     "docs/reference/metrics.md": render_metrics_reference,
+    **{
+        f"charts/triage-operator/dashboards/{name}.json": partial(render_dashboard, name) for name in BUILDERS
+    },
 }
 """Each generated file, below the root, and what returns its text."""
 

@@ -1,20 +1,10 @@
 """The references of the operator's settings and metrics, from what declares them."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Final
 
-from triage_operator.metrics import (
-    COUNTERS,
-    GAUGES,
-    RECONCILE_BOUNDS,
-    RECONCILES,
-    RECOVERY,
-    RUNS,
-    WATCH_AGE,
-    Declared,
-)
+from triage_operator.metrics.declared import LABELS, OF_RUNS, OF_THE_OPERATOR, Declared, Kind
 from triage_operator.options import GROUPS, options_of
-from triage_operator.store import RECOVERY_BOUNDS
 
 _SETTINGS: Final = """<!-- Made by hack/generate.py from operator/triage_operator/settings.py; edit that. -->
 # Settings of the operator
@@ -25,7 +15,7 @@ variable separated by blanks; default all), `--cluster-id` (`TRIAGE_OPERATOR_CLU
 apart; default the UID of namespace `kube-system`), `--log-format` (`TRIAGE_OPERATOR_LOG_FORMAT`; `json` or `text`) and
 `--log-level` (`TRIAGE_OPERATOR_LOG_LEVEL`).
 """
-_METRICS: Final = """<!-- Made by hack/generate.py from operator/triage_operator/metrics.py; edit that. -->
+_METRICS: Final = """<!-- Made by hack/generate.py from operator/triage_operator/metrics/declared.py; edit that. -->
 # Metrics of the operator
 
 Served on `/metrics`. What is said of runs is kept in the database and exported by the leader only: it survives
@@ -59,38 +49,34 @@ def render_metrics_reference() -> str:
             _METRICS,
             "## Runs",
             "",
-            *_table(
-                [
-                    (RUNS, "gauge", ""),
-                    *((counter, "counter", "_total") for counter in COUNTERS),
-                    (RECOVERY, "histogram", ""),
-                ]
-            ),
-            "",
-            f"Buckets of `triage_{RECOVERY.name}`, in seconds: {_bounds(RECOVERY_BOUNDS)}.",
-            "",
+            *_table(OF_RUNS),
             "## The operator",
             "",
-            *_table(
-                [
-                    *((gauge, "gauge", "") for gauge in (*GAUGES, WATCH_AGE)),
-                    (RECONCILES, "histogram", ""),
-                ]
-            ),
+            *_table(OF_THE_OPERATOR),
+            "And what prometheus-client says of any process: `process_*`, `python_info`.",
             "",
-            f"Buckets of `triage_{RECONCILES.name}`, in seconds: {_bounds(RECONCILE_BOUNDS)}.",
+            "## Labels",
+            "",
+            "No label names a run, a pod, a node or a person: log lines do. So the number of series grows, not with",
+            "that of runs, but with the product of what the labels of a metric can be:",
+            "",
+            "| Label | What bounds it |",
+            "|---|---|",
+            *(f"| `{label}` | {bound} |" for label, bound in LABELS.items()),
             "",
         ]
     )
 
 
-def _table(metrics: Iterable[tuple[Declared, str, str]]) -> list[str]:
+def _table(metrics: Sequence[Declared]) -> list[str]:
     rows = ["| Metric | Type | Labels | Meaning |", "|---|---|---|---|"]
-    for metric, kind, suffix in metrics:
+    for metric in metrics:
+        suffix = "_total" if metric.kind is Kind.COUNTER else ""
         labels = ", ".join(f"`{label}`" for label in metric.labels)
-        rows.append(f"| `triage_{metric.name}{suffix}` | {kind} | {labels} | {metric.help} |")
-    return rows
-
-
-def _bounds(bounds: tuple[float, ...]) -> str:
-    return ", ".join(f"{bound:g}" for bound in bounds)
+        rows.append(f"| `{metric.full_name}{suffix}` | {metric.kind} | {labels} | {metric.help} |")
+    bounds = [
+        f"Buckets of `{metric.full_name}`: {', '.join(f'{bound:g}' for bound in metric.bounds)}.\n"
+        for metric in metrics
+        if metric.bounds
+    ]
+    return [*rows, "", *bounds]

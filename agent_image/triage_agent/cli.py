@@ -52,6 +52,10 @@ def attempt() -> None:
     # The first process of a container never gets a signal that it has no handler for, and what handles this one
     # is still to be imported. Nothing is claimed yet that could be released.
     signal.signal(signal.SIGTERM, lambda number, _frame: os._exit(128 + number))
+    from triage_agent.attempt.tail import Tail
+
+    tail = Tail()
+    tail.capture()
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_JsonLines("%(asctime)s %(levelname)s %(name)s %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])
@@ -60,7 +64,7 @@ def attempt() -> None:
     _hush(logging.WARNING)  # below it they tell of each of their requests
     from triage_agent.attempt.process import leave, run_attempt
 
-    leave(run_attempt(os.environ))
+    leave(run_attempt(os.environ, tail=tail))
 
 
 def _by_hand(command: Callable[..., Any]) -> Callable[..., Any]:

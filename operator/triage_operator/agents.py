@@ -1,6 +1,7 @@
 """What the operator says of agents: whether attempts can be started, and which tools nobody declared."""
 
 import logging
+from collections.abc import Iterator
 from datetime import UTC, datetime
 
 from triage_contract.api import AgentCondition, parse_agent
@@ -9,6 +10,7 @@ from triage_operator.agent_status import build_agent_status
 from triage_operator.exceptions import KubeConflictError, KubeError
 from triage_operator.holding_up import with_false_condition
 from triage_operator.kube import Kube, Object
+from triage_operator.metrics.runs import Sample
 from triage_operator.places import AgentKey
 from triage_operator.queueing import WorkQueue
 from triage_operator.reasons import Reason
@@ -26,6 +28,18 @@ class AgentKeeper:
         self._store = store
         self._settings = settings
         self._queue: WorkQueue[AgentKey] = WorkQueue()
+        self._standing: dict[AgentKey, tuple[str, str]] = {}
+
+    def samples(self) -> Iterator[Sample]:
+        """Give a sample for each agent that was looked over: its image, and the tree that its newest run began with."""
+        for key, (image, fingerprint) in self._standing.items():
+            labels = {
+                "namespace": key.namespace,
+                "agent": key.name,
+                "image": image,
+                "fingerprint": fingerprint,
+            }
+            yield "agent_info", labels, 1.0
 
     def note(self, key: AgentKey) -> None:
         """Have an agent's status looked over in a while."""
@@ -54,6 +68,8 @@ class AgentKeeper:
 
     async def _write(self, key: AgentKey) -> None:
         raw = await self._kube.get_agent(*key)
+        if raw is None:
+            self._standing.pop(key, None)
         if raw is not None and (status := await self._status(key, raw)) is not None:
             await self._kube.write_agent_status({**raw, "status": status})
 
@@ -68,6 +84,7 @@ class AgentKeeper:
             )
             return None if unusable == (raw.get("status") or {}) else unusable
         facts = await self._store.agent_facts(key.namespace, key.name)
+        self._standing[key] = (agent.spec.image, facts.fingerprint or "")
         status = build_agent_status(agent, running=facts.running, undeclared=facts.undeclared, now=now)
         return None if status == agent.status else status.to_json()
 

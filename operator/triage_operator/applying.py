@@ -24,6 +24,7 @@ from triage_operator.actions import (
     RequestHandoff,
     Wait,
 )
+from triage_operator.diagnosing.facts import read_facts
 from triage_operator.exceptions import KubeConflictError, KubeRefusedError, PlaceTakenError
 from triage_operator.identity import run_row
 from triage_operator.kube import Kube
@@ -34,7 +35,8 @@ from triage_operator.resizing import build_resize, raised_beyond
 from triage_operator.sightings import belongs, epoch_of
 from triage_operator.snapshot import Refusal, Resize, Snapshot
 from triage_operator.steps import Checkpoint, Step, go_on
-from triage_operator.store import ActiveRun, End, Store
+from triage_operator.store import Store
+from triage_operator.stored import ActiveRun, End
 
 _OVER_QUOTA: Final = "exceeded quota"
 """In the API server's words when a pod does not fit a ResourceQuota."""
@@ -154,9 +156,11 @@ class Applier:
             return False
         if attempt.pod_uid is None:
             await self._store.record_pod(attempt.serial, pod_uid=pod["metadata"]["uid"])
-        node = pod["spec"].get("nodeName")
+        node, facts = pod["spec"].get("nodeName"), read_facts(pod)
         if attempt.node is None and node is not None:
-            await self._store.record_node(attempt.serial, node=node)
+            await self._store.record_node(attempt.serial, node=node, scheduled_at=facts.scheduled_at)
+        if attempt.started_at is None and facts.started_at is not None:
+            await self._store.record_start(attempt.serial, started_at=facts.started_at)
         raised = raised_beyond(pod, attempt.memory_limit_bytes)
         if raised is None:
             return False

@@ -20,7 +20,8 @@ from triage_operator.places import AgentKey, Places
 from triage_operator.revision import is_to_restart
 from triage_operator.sightings import Sightings, belongs, epoch_of
 from triage_operator.snapshot import Handovers, Refusal, Resize, Snapshot
-from triage_operator.store import Records, RunKey, Store
+from triage_operator.store import Store
+from triage_operator.stored import Records, RunKey
 
 AGENT_SECONDS: Final = 1.0
 """How long an agent that was read serves for its other runs: many start together. A change is told by a watch."""

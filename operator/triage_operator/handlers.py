@@ -6,7 +6,7 @@ from triage_operator.kube import Object
 from triage_operator.places import AgentKey, Places
 from triage_operator.resources import AGENTS, NODES, PODS, RUNS
 from triage_operator.sightings import Sightings, run_of
-from triage_operator.store import RunKey
+from triage_operator.stored import RunKey
 
 DELETED = "DELETED"
 

@@ -8,12 +8,13 @@ hence all of them are, for as long as the answer is "later".
 import json
 import logging
 import os
+import time
 from base64 import b64encode
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, Final, Self
-from urllib.parse import quote, unquote, urlencode, urlsplit
+from urllib.parse import unquote, urlencode, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
@@ -27,7 +28,8 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from triage_contract.names import API_VERSION, GROUP, MANAGER, VERSION
+from triage_contract.names import API_VERSION, MANAGER
+from triage_operator import paths
 from triage_operator.exceptions import (
     KubeConfigError,
     KubeConflictError,
@@ -40,6 +42,8 @@ from triage_operator.throttling import Throttle
 
 Object = Mapping[str, Any]
 """An object as JSON."""
+
+Answered = Callable[[str, str, str, float], None]
 
 PAGE: Final = "500"
 """Objects per page of a list, as kubectl asks for them."""
@@ -73,6 +77,8 @@ class Kube:
         self._client.user_agent = MANAGER
         self._settings = settings
         self._throttle = Throttle(per_second=settings.requests_per_second, burst=settings.burst)
+        self.answered: Answered = lambda *_: None
+        """Called with each answer's method, resource, status (``none``: there was no answer) and seconds."""
 
     @classmethod
     @asynccontextmanager
@@ -157,51 +163,51 @@ class Kube:
 
     async def get_run(self, namespace: str, name: str) -> Object | None:
         """Read a TriageRun; None: there is none."""
-        return await self._get(_ours(namespace, "triageruns", name))
+        return await self._get(paths.ours(namespace, "triageruns", name))
 
     async def get_agent(self, namespace: str, name: str) -> Object | None:
         """Read a TriageAgent; None: there is none."""
-        return await self._get(_ours(namespace, "triageagents", name))
+        return await self._get(paths.ours(namespace, "triageagents", name))
 
     async def get_pod(self, namespace: str, name: str) -> Object | None:
         """Read a pod; None: there is none."""
-        return await self._get(_core(namespace, "pods", name))
+        return await self._get(paths.core(namespace, "pods", name))
 
     def list_runs(self, namespace: str | None) -> AsyncIterator[Object]:
         """List the TriageRuns of a namespace, or of all (None), page by page."""
-        return self._list(_ours(namespace, "triageruns"))
+        return self._list(paths.ours(namespace, "triageruns"))
 
     def list_agents(self, namespace: str | None) -> AsyncIterator[Object]:
         """List the TriageAgents of a namespace, or of all (None), page by page."""
-        return self._list(_ours(namespace, "triageagents"))
+        return self._list(paths.ours(namespace, "triageagents"))
 
     async def find_node(self, name: str) -> Object | None:
         """Find a node by its name, with the right to list them; None: there is none."""
-        nodes = self._list(_core(None, "nodes"), fieldSelector=f"metadata.name={name}")
+        nodes = self._list(paths.core(None, "nodes"), fieldSelector=f"metadata.name={name}")
         return await anext(nodes, None)
 
     def list_pods(self, namespace: str | None, *, label_selector: str) -> AsyncIterator[Object]:
         """List pods of a namespace, or of all (None), page by page."""
-        return self._list(_core(namespace, "pods"), labelSelector=label_selector)
+        return self._list(paths.core(namespace, "pods"), labelSelector=label_selector)
 
     async def create_pod(self, namespace: str, pod: Object) -> Object:
         """Create a pod, and give it as it is stored."""
-        return await self._require("POST", _core(namespace, "pods"), body=pod)
+        return await self._require("POST", paths.core(namespace, "pods"), body=pod)
 
     async def resize_pod(self, pod: Object, patch: Object) -> None:
         """Patch the resources of a running pod. One that is gone is refused as one that cannot be resized."""
         metadata = pod["metadata"]
-        path = f"{_core(metadata['namespace'], 'pods', metadata['name'])}/resize"
+        path = f"{paths.core(metadata['namespace'], 'pods', metadata['name'])}/resize"
         if await self._request("PATCH", path, body=patch, content_type=_STRATEGIC) is None:
             raise KubeRefusedError(f"PATCH {path}: not found")
 
     async def delete_pod(self, namespace: str, name: str, *, uid: str) -> None:
         """Delete a pod if it still has that UID. One that is gone already, or was replaced, is fine."""
-        await self._delete(_core(namespace, "pods", name), uid)
+        await self._delete(paths.core(namespace, "pods", name), uid)
 
     async def delete_run(self, namespace: str, name: str, *, uid: str) -> None:
         """Delete a TriageRun, and what it owns in the background, if it still has that UID."""
-        await self._delete(_ours(namespace, "triageruns", name), uid)
+        await self._delete(paths.ours(namespace, "triageruns", name), uid)
 
     async def write_run_status(self, run: Object) -> Object:
         """Replace the status of a TriageRun as it was read; a run changed since is a conflict."""
@@ -213,22 +219,22 @@ class Kube:
 
     async def create_event(self, namespace: str, event: Object) -> None:
         """Record an Event."""
-        await self._require("POST", _core(namespace, "events"), body=event)
+        await self._require("POST", paths.core(namespace, "events"), body=event)
 
     async def get_lease(self, namespace: str, name: str) -> Object | None:
         """Read a Lease; None: there is none."""
-        return await self._get(_lease(namespace, name))
+        return await self._get(paths.lease(namespace, name))
 
     async def create_lease(self, namespace: str, lease: Object) -> Object:
         """Create a Lease."""
-        return await self._require("POST", _lease(namespace), body=lease)
+        return await self._require("POST", paths.lease(namespace), body=lease)
 
     async def replace_lease(self, namespace: str, name: str, lease: Object) -> Object:
         """Replace a Lease as it was read; one changed since is a conflict."""
-        return await self._require("PUT", _lease(namespace, name), body=lease)
+        return await self._require("PUT", paths.lease(namespace, name), body=lease)
 
     async def _write_status(self, plural: str, thing: Object) -> Object:
-        path = _ours(thing["metadata"]["namespace"], plural, thing["metadata"]["name"])
+        path = paths.ours(thing["metadata"]["namespace"], plural, thing["metadata"]["name"])
         return await self._require("PUT", f"{path}/status", body=thing)
 
     async def _get(self, path: str) -> Object | None:
@@ -285,6 +291,7 @@ class Kube:
         given = urlencode({key: value for key, value in query.items() if value})
         headers: dict[str, str] = {"Accept": "application/json", "Content-Type": content_type}
         headers.update(self._client.default_headers)
+        asked_at, status = time.perf_counter(), "none"
         try:
             await self._client.update_params_for_auth(headers, [], ["BearerToken"], path, method, body)
             response = await self._client.call_api(
@@ -295,8 +302,11 @@ class Kube:
                 _request_timeout=aiohttp.ClientTimeout(total=self._settings.request_timeout_seconds),
             )
             text: bytes = await response.read()  # type: ignore[no-untyped-call]
+            status = str(response.status)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise KubeUnavailableError(f"{method} {path}: {error or type(error).__name__}") from error
+        finally:
+            self.answered(method, paths.resource_of(path), status, time.perf_counter() - asked_at)
         return _answer(f"{method} {path}", response.status, response.headers, text)
 
 
@@ -379,20 +389,3 @@ def own_namespace() -> str | None:
         return _SERVICE_ACCOUNT_NAMESPACE.read_text(encoding="utf-8").strip()
     except OSError:
         return None
-
-
-def _core(namespace: str | None, *parts: str) -> str:
-    return _path("/api/v1", namespace, parts)
-
-
-def _ours(namespace: str | None, *parts: str) -> str:
-    return _path(f"/apis/{GROUP}/{VERSION}", namespace, parts)
-
-
-def _lease(namespace: str, *parts: str) -> str:
-    return _path("/apis/coordination.k8s.io/v1", namespace, ("leases", *parts))
-
-
-def _path(root: str, namespace: str | None, parts: tuple[str, ...]) -> str:
-    scope = () if namespace is None else ("namespaces", namespace)
-    return "/".join((root, *(quote(part, safe="") for part in (*scope, *parts))))

@@ -12,7 +12,8 @@ from triage_contract.names import Channel
 from triage_operator.lives import Lives
 from triage_operator.queueing import WorkQueue
 from triage_operator.settings import DecidingSettings, ReconcilingSettings
-from triage_operator.store import RunKey, Store
+from triage_operator.store import Store
+from triage_operator.stored import RunKey
 
 _logger = logging.getLogger(__name__)
 
@@ -81,6 +82,8 @@ class Looker:
         self._settings = settings
         self._deciding = deciding
         self._looked_at = time.monotonic()
+        self.is_sighted = True
+        """Whether the last look, if there was one, succeeded."""
 
     def age_seconds(self) -> float:
         """Say how long ago the last look succeeded; before the first one, how long ago this was made."""
@@ -88,16 +91,15 @@ class Looker:
 
     async def work(self) -> None:
         """Look until cancelled, and call ``recovered`` when the database is back after it was out of reach."""
-        blind = False
         while True:
             try:
                 await self._look()
-                if blind:
+                if not self.is_sighted:
                     self._recovered()
-                blind = False
+                self.is_sighted = True
                 await asyncio.sleep(self._settings.look_seconds)
             except DatabaseError as error:
-                blind = True
+                self.is_sighted = False
                 self._lives.lose_sight()
                 _logger.warning("cannot look", extra={"action": "look", "reason": str(error)})
                 await asyncio.sleep(self._settings.reconnect_seconds)

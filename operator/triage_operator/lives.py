@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from triage_operator.snapshot import LifeSign
-from triage_operator.store import Look
+from triage_operator.stored import Look
 
 
 class Lives:

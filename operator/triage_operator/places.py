@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from triage_contract.api.run import AgentRef
 from triage_operator.kube import Object
-from triage_operator.store import RunKey
+from triage_operator.stored import RunKey
 
 
 class AgentKey(NamedTuple):

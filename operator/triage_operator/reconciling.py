@@ -29,7 +29,7 @@ from triage_operator.exceptions import (
 from triage_operator.gathering import Found, Gatherer
 from triage_operator.holding_up import held_up
 from triage_operator.kube import Kube, Object
-from triage_operator.metrics import Metrics
+from triage_operator.metrics.exporting import Metrics
 from triage_operator.places import AgentKey, Places
 from triage_operator.queueing import WorkQueue
 from triage_operator.reasons import Reason
@@ -38,7 +38,8 @@ from triage_operator.sightings import Sightings
 from triage_operator.snapshot import Snapshot
 from triage_operator.status import build_status
 from triage_operator.steps import Checkpoint, Step, go_on
-from triage_operator.store import RunKey, Store
+from triage_operator.store import Store
+from triage_operator.stored import RunKey
 
 _OUT_OF_DATE: Final = (
     EpochMovedError,

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from contextlib import suppress
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
@@ -21,7 +22,8 @@ from triage_operator.kube import Kube
 from triage_operator.leasing import Leadership
 from triage_operator.listening import Listener, Looker
 from triage_operator.lives import Lives
-from triage_operator.metrics import Metrics
+from triage_operator.metrics.exporting import Metrics
+from triage_operator.metrics.runs import standing_samples, unattended_samples, zero_samples
 from triage_operator.permissions import NODE_PERMISSIONS
 from triage_operator.places import AgentKey, Places
 from triage_operator.queueing import WorkQueue
@@ -31,7 +33,8 @@ from triage_operator.settings import Settings
 from triage_operator.sightings import Sightings
 from triage_operator.snapshot import Refusal, Resize
 from triage_operator.steps import Checkpoint, go_on
-from triage_operator.store import RunKey, Store
+from triage_operator.store import Store
+from triage_operator.stored import RunKey
 from triage_operator.sweeping import Sweeper
 
 Given = TypeVar("Given")
@@ -133,6 +136,11 @@ class Operator:
         self._metrics.read_at_scrape("queue_depth", lambda: float(len(self._queue)))
         self._metrics.read_at_scrape("sweep_age_seconds", self._sweeper.age_seconds)
         self._metrics.read_at_scrape("look_age_seconds", self._looker.age_seconds)
+        kube.answered = self._metrics.request
+        store.answered = self._metrics.statement
+        self._metrics.connections("busy", store.busy_connections)
+        self._metrics.connections("idle", store.idle_connections)
+        self._metrics.read_at_scrape("database_up", lambda: float(self._looker.is_sighted))
         for resource in watched:
             self._metrics.watch_age(resource, partial(self._hearing.age_seconds, resource))
 
@@ -162,13 +170,21 @@ class Operator:
     async def scrape(self) -> bytes:
         """Give the metrics as text."""
         if not self._leadership.leading:
-            return self._metrics.export((), ())
+            return self._metrics.export(())
+        standings = self._sightings.standings
+        samples = [
+            *standing_samples(standings.values(), datetime.now(UTC)),
+            *zero_samples(standings.values()),
+            *self._agents.samples(),
+            *self._sweeper.duplicates,
+        ]
         try:
-            totals = await self._store.totals()
+            samples += await self._store.totals()
+            lapse = self._settings.deciding.heartbeat_lapse_seconds
+            samples += unattended_samples(standings, await self._store.unattended(lapse_seconds=lapse))
         except DatabaseError as error:
             _logger.warning("no counters", extra={"action": "scrape", "reason": str(error)})
-            totals = ()
-        return self._metrics.export(totals, self._sightings.phases.values())
+        return self._metrics.export(samples)
 
     def fault(self) -> str | None:
         """Say why this process should be started again; None: it lives."""

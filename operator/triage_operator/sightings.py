@@ -11,10 +11,10 @@ from triage_contract.names import GROUP, Label
 from triage_contract.states import Phase
 from triage_operator.kube import Object
 from triage_operator.node_taints import Taint, parting_taints
-from triage_operator.store import RunKey
+from triage_operator.standing import OVER, Standing
+from triage_operator.stored import RunKey
 
 _ENDED: Final = frozenset({"Succeeded", "Failed"})
-_OVER: Final = frozenset(phase for phase in Phase if phase.terminal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +45,8 @@ class Sightings:
     def __init__(self) -> None:
         self.runs: dict[RunKey, Version] = {}
         """Runs by namespace and name."""
-        self.phases: dict[RunKey, str] = {}
-        """Their phases, for the metrics; the empty text where no status was written yet."""
+        self.standings: dict[RunKey, Standing] = {}
+        """How they stand, for the metrics."""
         self.parting: dict[str, tuple[Taint, ...]] = {}
         """Nodes that are about to go, and by which of their taints."""
         self._pods: dict[RunKey, dict[str, PodSighting]] = {}
@@ -56,7 +56,7 @@ class Sightings:
         """Take note of a run; say whether this is news."""
         metadata = run["metadata"]
         key = (metadata["namespace"], metadata["name"])
-        self.phases[key] = (run.get("status") or {}).get("phase") or ""
+        self.standings[key] = Standing.of(run)
         version = Version.of(run)
         news = self.runs.get(key) != version
         self.runs[key] = version
@@ -67,18 +67,18 @@ class Sightings:
         """Say whether the run's status says that it is over, and nothing is left to do about it."""
         status, spec = run.get("status") or {}, run["spec"]
         return (
-            status.get("phase") in _OVER
+            status.get("phase") in OVER
             and status.get("observedGeneration") == run["metadata"].get("generation")
             and spec.get("ttlSecondsAfterFinished") is None
         )
 
     def is_over(self, key: RunKey) -> bool:
         """Say whether the run's status says that it has ended."""
-        return self.phases.get(key) in _OVER
+        return key in self.standings and self.standings[key].is_over
 
     def waits_for_person(self, key: RunKey) -> bool:
         """Say whether the run's status says that it goes on only when somebody wants it to."""
-        return self.phases.get(key) in (Phase.WAITING, Phase.SUSPENDED)
+        return key in self.standings and self.standings[key].phase in (Phase.WAITING, Phase.SUSPENDED)
 
     def pod(self, pod: Object, *, deleted: bool = False) -> bool:
         """Take note of a pod of ours; say whether this is news."""
@@ -131,7 +131,7 @@ class Sightings:
     def forget(self, key: RunKey) -> None:
         """Forget a run that is gone, and its pods."""
         self.runs.pop(key, None)
-        self.phases.pop(key, None)
+        self.standings.pop(key, None)
         self._pods.pop(key, None)
         self._last_words.pop(key, None)
 

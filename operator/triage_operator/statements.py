@@ -50,29 +50,42 @@ WHERE run_id = :id AND created_at > clock_timestamp() - interval '1 hour' ORDER 
 RECORD_POD: Final = text("""
 WITH made AS (
     UPDATE triage.attempts a SET pod_uid = :pod_uid WHERE a.serial = :serial AND a.pod_uid IS NULL
-    RETURNING a.run_id, a.epoch
+    RETURNING a.run_id, a.epoch, a.memory_limit_bytes
 ), resumed AS (
-    SELECT r.namespace, (
-        SELECT coalesce(p.cause, nullif(p.outcome, 'lost')) FROM triage.attempts p
+    SELECT triage.run_labels(r) AS labels, coalesce(p.cause, nullif(p.outcome, 'lost')) AS cause, p.outcome,
+        made.memory_limit_bytes > p.memory_limit_bytes AS is_bigger,
+        extract(epoch FROM clock_timestamp() - p.ended_at)::double precision AS seconds
+    FROM made JOIN triage.runs r ON r.id = made.run_id JOIN LATERAL (
+        SELECT p.cause, p.outcome, p.memory_limit_bytes, p.ended_at FROM triage.attempts p
         WHERE p.run_id = made.run_id AND p.epoch < made.epoch ORDER BY p.epoch DESC LIMIT 1
-    ) AS cause
-    FROM made JOIN triage.runs r ON r.id = made.run_id
+    ) p ON true
 )
-SELECT triage.count_up('resumes', jsonb_build_object('namespace', namespace, 'cause', cause), 1)
-FROM resumed WHERE cause IS NOT NULL
+SELECT CASE WHEN is_bigger THEN triage.count_up('memory_raises', labels || '{"how": "next_attempt"}', 1) END,
+    CASE WHEN outcome = 'model_unavailable' THEN triage.count_up('model_wait_seconds', labels, seconds) END,
+    CASE WHEN outcome = 'model_unavailable' THEN triage.count_up('model_waits', labels, 1) END,
+    CASE WHEN cause IS NOT NULL THEN triage.count_up('resumes', labels || jsonb_build_object('cause', cause), 1) END
+FROM resumed
 """)
 """Records the pod of an attempt, once, and counts it as a resume where an attempt came before. After a loss whose cause
-is not known yet, the resume is counted with the loss."""
+is not known yet, the resume is counted with the loss. Counts more memory, and a wait for the model, as well."""
 
-RECORD_NODE: Final = text("UPDATE triage.attempts SET node = :node WHERE serial = :serial AND node IS NULL")
-"""Records the node of an attempt's pod, once."""
+RECORD_NODE: Final = text("""
+UPDATE triage.attempts SET node = :node, scheduled_at = coalesce(CAST(:scheduled_at AS timestamptz), clock_timestamp())
+WHERE serial = :serial AND node IS NULL
+""")
+"""Records the node of an attempt's pod, and since when it has it, once."""
+
+RECORD_START: Final = text(
+    "UPDATE triage.attempts SET started_at = :started_at WHERE serial = :serial AND started_at IS NULL"
+)
+"""Records, once, when the container of an attempt began to run."""
 
 RECORD_RAISE: Final = text("""
 WITH raised AS (
     UPDATE triage.attempts SET memory_limit_bytes = :memory_limit_bytes
     WHERE serial = :serial AND memory_limit_bytes < :memory_limit_bytes RETURNING run_id
 )
-SELECT triage.count_up('memory_raises', jsonb_build_object('namespace', r.namespace), 1)
+SELECT triage.count_up('memory_raises', triage.run_labels(r) || '{"how": "in_place"}', 1)
 FROM raised JOIN triage.runs r ON r.id = raised.run_id
 """)
 """Records, once, and counts that a running attempt was given more memory."""
@@ -89,17 +102,36 @@ WITH ended AS (
         lost_at = CASE WHEN CAST(:cause AS text) IS NOT NULL OR CAST(:outcome AS text) = 'lost'
             THEN coalesce(a.released_at, clock_timestamp()) END
     WHERE a.serial = :serial AND a.ended_at IS NULL
-    RETURNING a.run_id, a.outcome, a.cause
+    RETURNING a.*
+), labelled AS (
+    SELECT e.*, r.app_name, r.user_id, r.session_id, r.invocation_id, triage.run_labels(r) AS labels
+    FROM ended e JOIN triage.runs r ON r.id = e.run_id
 )
-SELECT CASE WHEN e.cause IS NOT NULL OR e.outcome <> 'lost' THEN
-        triage.count_up('attempts', jsonb_build_object(
-            'namespace', r.namespace, 'outcome', e.outcome, 'cause', coalesce(e.cause, '')), 1) END,
-    CASE WHEN e.cause IS NOT NULL THEN
-        triage.count_up('losses', jsonb_build_object('namespace', r.namespace, 'cause', e.cause), 1) END
-FROM ended e JOIN triage.runs r ON r.id = e.run_id
+SELECT CASE WHEN cause IS NOT NULL OR outcome <> 'lost' THEN triage.count_up('attempts',
+        labels || jsonb_build_object('outcome', outcome, 'cause', coalesce(cause, '')), 1) END,
+    (
+        SELECT count(triage.count_up('calls_in_doubt_found', labels || jsonb_build_object('tool', tool), calls))
+        FROM (
+            SELECT c.tool, count(*) AS calls FROM triage.tool_calls c
+            WHERE (c.app_name, c.user_id, c.session_id) = (l.app_name, l.user_id, l.session_id)
+                AND c.epoch = l.epoch AND c.state = 'begun' AND c.cleared_by IS NULL
+            GROUP BY c.tool ORDER BY c.tool
+        ) doubted
+    ),
+    CASE WHEN cause IS NOT NULL THEN triage.count_up('losses', labels || jsonb_build_object('cause', cause), 1) END,
+    (
+        SELECT count(triage.observe('start_seconds', labels || jsonb_build_object('stage', stage),
+            greatest(extract(epoch FROM at - created_at), 0)::double precision,
+            CAST(:bounds AS double precision[])))
+        FROM (VALUES ('claimed', claimed_at), ('first_write', first_write_at), ('scheduled', scheduled_at),
+            ('started', started_at)) AS reached (stage, at)
+        WHERE at IS NOT NULL
+    )
+FROM labelled l
 """)
-"""Ends an open attempt and counts it; one that was lost for a reason not known yet is counted once that is known. A
-loss is dated back to where the attempt gave its token up itself."""
+"""Ends an open attempt and counts it, the calls that it began and did not end, and how long its start took; one that
+was lost for a reason not known yet is counted once that is known. A loss is dated back to where the attempt gave its
+token up itself."""
 
 FILL_CAUSE: Final = text("""
 WITH before AS (
@@ -112,7 +144,7 @@ WITH before AS (
     FROM before WHERE a.serial = before.serial
     RETURNING a.run_id, a.epoch, a.outcome, a.cause, before.cause AS cause_before
 ), labelled AS (
-    SELECT jsonb_build_object('namespace', r.namespace, 'cause', f.cause) AS labels, f.outcome, (
+    SELECT triage.run_labels(r) || jsonb_build_object('cause', f.cause) AS labels, f.outcome, (
         SELECT n.pod_uid FROM triage.attempts n
         WHERE n.run_id = f.run_id AND n.epoch > f.epoch ORDER BY n.epoch LIMIT 1
     ) AS next_pod
@@ -141,27 +173,49 @@ WITH recovered AS (
     WHERE r.id = a.run_id AND r.cluster_id = :cluster_id
         AND NOT a.recovery_counted AND a.first_write_at IS NOT NULL AND before.lost_at IS NOT NULL AND {which}
         AND a.epoch = (SELECT max(n.epoch) FROM triage.attempts n WHERE n.run_id = r.id)
-    RETURNING
-        jsonb_build_object('namespace', r.namespace, 'cause', coalesce(before.cause, 'unknown')) AS labels,
-        greatest(extract(epoch FROM a.first_write_at - before.lost_at), 0) AS seconds
+    RETURNING r.namespace, r.name, a.epoch, r.app_name, r.user_id, r.session_id, r.invocation_id,
+        triage.run_labels(r) AS labels, coalesce(before.cause, 'unknown') AS cause,
+        greatest(extract(epoch FROM a.first_write_at - before.lost_at), 0)::double precision AS seconds
+), spared AS (
+    SELECT r.*, replies.*, calls.*
+    FROM recovered r, LATERAL (
+        SELECT count(*) AS replies, coalesce(sum(m.prompt_tokens), 0) AS prompt_tokens,
+            coalesce(sum(m.output_tokens), 0) AS output_tokens, coalesce(sum(m.seconds), 0) AS model_seconds
+        FROM triage.model_replies m
+        WHERE (m.app_name, m.user_id, m.session_id) = (r.app_name, r.user_id, r.session_id)
+            AND m.invocation_id = r.invocation_id AND m.epoch < r.epoch
+    ) replies, LATERAL (
+        SELECT coalesce(sum(extract(epoch FROM c.ended_at - c.begun_at)), 0) AS tool_seconds
+        FROM triage.tool_calls c
+        WHERE (c.app_name, c.user_id, c.session_id) = (r.app_name, r.user_id, r.session_id)
+            AND c.invocation_id = r.invocation_id AND c.epoch < r.epoch AND c.state IN ('done', 'raised')
+    ) calls
 ), counted AS (
-    SELECT 'recovery_seconds_sum' AS name, labels, sum(seconds) AS amount FROM recovered GROUP BY labels
+    SELECT 'replies_replayed' AS name, labels, sum(replies) AS amount FROM spared GROUP BY labels
     UNION ALL
-    SELECT 'recovery_seconds_bucket', labels || jsonb_build_object('le', bound), count(*)
-    FROM recovered, unnest(CAST(:bounds AS double precision[])) AS bound
-    WHERE seconds <= bound GROUP BY labels, bound
+    SELECT 'seconds_saved', labels || '{{"kind": "model"}}', sum(model_seconds) FROM spared GROUP BY labels
     UNION ALL
-    SELECT 'recovery_seconds_bucket', labels || jsonb_build_object('le', '+Inf'), count(*)
-    FROM recovered GROUP BY labels
+    SELECT 'seconds_saved', labels || '{{"kind": "tool"}}', sum(tool_seconds) FROM spared GROUP BY labels
+    UNION ALL
+    SELECT 'tokens_saved', labels || '{{"kind": "output"}}', sum(output_tokens) FROM spared GROUP BY labels
+    UNION ALL
+    SELECT 'tokens_saved', labels || '{{"kind": "prompt"}}', sum(prompt_tokens) FROM spared GROUP BY labels
+), counting AS MATERIALIZED (
+    SELECT triage.count_up(name, labels, amount::double precision)
+    FROM (SELECT * FROM counted WHERE amount > 0 ORDER BY name, labels) AS ordered -- to wait, not to deadlock
 )
-SELECT triage.count_up(name, labels, amount::double precision)
-FROM (SELECT * FROM counted ORDER BY name, labels) AS ordered -- for two that count at once to wait, not to deadlock
+SELECT namespace, name, epoch, cause, seconds, replies, prompt_tokens + output_tokens AS tokens,
+    model_seconds + tool_seconds AS seconds_saved, (SELECT count(*) FROM counting) AS counters,
+    triage.observe('recovery_seconds', labels || jsonb_build_object('cause', cause), seconds,
+        CAST(:bounds AS double precision[]))
+FROM (SELECT * FROM spared ORDER BY labels, cause) AS ordered
 """
 
 COUNT_OPEN_RECOVERIES: Final = text(
     _RECOVERIES.format(which="a.ended_at IS NULL AND before.cause IS NOT NULL")
 )
-"""Counts how long it took from a loss to the next attempt's first write, for open attempts that wrote."""
+"""Counts how long it took from a loss to the next attempt's first write, for open attempts that wrote, and what these
+did not have to do again. Gives what it counted, run by run."""
 
 COUNT_RECOVERY: Final = text(_RECOVERIES.format(which="a.serial = :serial"))
 """The same for one attempt, for good: with the cause ``unknown`` where none was found."""
@@ -219,20 +273,23 @@ WITH ended AS (
     ON CONFLICT (id) DO UPDATE
         SET state = excluded.state, reason = excluded.reason, ended_at = excluded.ended_at
         WHERE runs.state = 'active'
-    RETURNING id, namespace, state
+    RETURNING id, state, triage.run_labels(runs) AS labels
 ), newest AS (
     SELECT a.outcome FROM triage.attempts a JOIN ended e ON a.run_id = e.id ORDER BY a.epoch DESC LIMIT 1
 )
-SELECT triage.count_up('runs_ended', jsonb_build_object(
-        'namespace', e.namespace, 'state', e.state, 'reason', CAST(:reason AS text)), 1),
+SELECT triage.observe('attempts_per_run', e.labels || jsonb_build_object('state', e.state), (
+        SELECT count(*) FROM triage.attempts a WHERE a.run_id = e.id
+    )::double precision, CAST(:bounds AS double precision[])),
     CASE WHEN e.state <> 'cancelled'
             AND EXISTS (SELECT FROM newest
                 WHERE outcome IN ('lost', 'handed_off', 'failed', 'model_unavailable'))
-        THEN triage.count_up('resumes_refused', jsonb_build_object(
-            'namespace', e.namespace, 'reason', CAST(:reason AS text)), 1) END
+        THEN triage.count_up('resumes_refused', e.labels || jsonb_build_object('reason', CAST(:reason AS text)), 1) END,
+    triage.count_up('runs_ended',
+        e.labels || jsonb_build_object('state', e.state, 'reason', CAST(:reason AS text)), 1)
 FROM ended e
 """)
-"""Ends a run, a never recorded one as well, and counts it; and a refused resume where an attempt was lost."""
+"""Ends a run, a never recorded one as well, and counts it and its attempts; and a refused resume where an attempt was
+lost."""
 
 ACTIVE_RUNS: Final = text("""
 SELECT r.*, newest.epoch, CASE WHEN newest.ended_at IS NULL THEN newest.serial END AS open_serial,
@@ -245,6 +302,30 @@ WHERE r.cluster_id = :cluster_id AND r.state = 'active'
     AND (CAST(:namespace AS text) IS NULL OR (r.namespace = :namespace AND r.name = :name))
 """)
 """The runs of this cluster that are not over, or those of one name, each with its newest attempt."""
+
+DUPLICATE_EFFECTS: Final = text("""
+WITH filed AS (
+    SELECT run_id, count(*) - 1 AS repeats FROM triage.issues
+    WHERE created_at > clock_timestamp() - interval '1 day' GROUP BY run_id, title, body
+)
+SELECT triage.run_labels(r) AS labels, sum(filed.repeats)::double precision AS duplicates
+FROM filed JOIN triage.runs r ON r.id = filed.run_id
+WHERE r.cluster_id = :cluster_id GROUP BY triage.run_labels(r)
+""")
+"""How many issues of the Postgres tracker a run filed again, word for word, by agent."""
+
+UNATTENDED: Final = text("""
+SELECT r.namespace, r.name, extract(epoch FROM clock_timestamp()
+    - coalesce(newest.ended_at, newest.heartbeat_at, newest.created_at, r.created_at))::double precision AS seconds
+FROM triage.runs r LEFT JOIN LATERAL (
+    SELECT * FROM triage.attempts a WHERE a.run_id = r.id ORDER BY a.epoch DESC LIMIT 1
+) newest ON true
+WHERE r.cluster_id = :cluster_id AND r.state = 'active' AND (
+    newest.ended_at IS NOT NULL OR newest.claimed_at IS NULL
+    OR newest.heartbeat_at < clock_timestamp() - make_interval(secs => :lapse_seconds)
+)
+""")
+"""The runs that are not over and have no attempt that lives, and for how long."""
 
 AGENT_FACTS: Final = text(f"""
 WITH newest AS (

@@ -1,8 +1,9 @@
 """What the operator reads from and writes to the database."""
 
-from collections.abc import AsyncIterator, Collection, Mapping
+import logging
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -10,24 +11,26 @@ from uuid import UUID
 
 from sqlalchemy import TextClause
 from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy.pool import AsyncAdaptedQueuePool
 
 from triage_contract.database.deciding import carry_out
 from triage_contract.database.engine import open_engine, translated
 from triage_contract.database.fence import NewAttempt, OpenedAttempt, close_fence, open_attempt
 from triage_contract.database.reading import judge, read_attempts, read_fence, read_run
-from triage_contract.database.rows import AttemptRow, FenceRow, RunRow, SessionKey, session_params
+from triage_contract.database.rows import AttemptRow, RunRow, SessionKey, session_params
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.names import LIFE_LOCK_CLASS, Channel
-from triage_contract.states import Cause, InDoubt, Outcome, RunState
+from triage_contract.states import InDoubt, RunState
 from triage_contract.tools import undeclared_tools
-from triage_contract.verdict import Judgement
 from triage_operator import rollouts, statements
 from triage_operator.memory import NEAR_LIMIT
+from triage_operator.metrics.declared import ATTEMPTS_BOUNDS, RECOVERY_BOUNDS, START_BOUNDS
 from triage_operator.sanitising import storable
 from triage_operator.snapshot import CallCounts, JournaledCall, Repair
+from triage_operator.stored import ActiveRun, AgentFacts, End, Look, Records, RunKey
+from triage_operator.timing import Answered, time_statements
 
-RECOVERY_BOUNDS: Final = (0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0)
-"""Upper bounds, in seconds, of the recovery histogram's buckets: from a hand-off to a long backoff."""
+_logger = logging.getLogger(__name__)
 
 STATEMENT_SECONDS: Final = 20.0
 """How long the database may take for one statement: above the longest wait for a lock, which is the fence's."""
@@ -35,86 +38,6 @@ STATEMENT_SECONDS: Final = 20.0
 HINDRANCE_SECONDS: Final = 3.0
 """How long the operator waits for a lock of a tenant's. An attempt's transactions are short, so this only has to
 be longer than a disk takes to answer."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Records:
-    """All that the database knows of a run, at ``now`` by its clock. ``row`` None: it was never recorded.
-
-    ``judgement`` None: it was never recorded, or an attempt is open; then ``journal`` is empty, too.
-    """
-
-    now: datetime
-    row: RunRow | None
-    attempts: tuple[AttemptRow, ...]
-    fence: FenceRow | None
-    judgement: Judgement | None
-    journal: tuple[JournaledCall, ...]
-    repairs: tuple[Repair, ...]
-    calls: CallCounts
-    issue: str | None
-    running: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ActiveRun:
-    """A run that is not over by its row.
-
-    ``epoch`` is that of its newest attempt; None: none was made. ``open_serial`` None: none is open. ``node`` is
-    that of the open attempt; None: none, or not known.
-    """
-
-    row: RunRow
-    epoch: int | None
-    open_serial: int | None
-    node: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentFacts:
-    """What the rows say of an agent.
-
-    ``running`` counts its open attempts. ``undeclared`` are the tools of no declared kind that its newest run has or
-    that were called in its newest runs; None: no attempt has told its tools, and none was called.
-    """
-
-    running: int
-    undeclared: frozenset[str] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
-    """Serials of the claimed attempts, at ``now`` by the database's clock.
-
-    Those whose life lock is held, and whose is free; which sent no heartbeat for long; which gave their token
-    up; which are near their memory limit, each with that limit in bytes; which are not their run's first and have
-    written something.
-    """
-
-    now: datetime
-    held: frozenset[int]
-    free: frozenset[int]
-    silent: frozenset[int]
-    released: frozenset[int]
-    cramped: frozenset[tuple[int, int]]
-    resumed: frozenset[int]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class End:
-    """How an attempt ended."""
-
-    serial: int
-    outcome: Outcome
-    cause: Cause | None
-    counted: bool
-    exit_code: int | None
-    confirmed: bool
-    message: str
-
-
-RunKey = tuple[str, str]
-"""Namespace and name of a TriageRun."""
 
 
 class Store:
@@ -140,6 +63,23 @@ class Store:
         # Looks do not queue behind statements that wait for locks: they see to it that those get on.
         self._watching = opened(application="triage-operator/look", pool_size=1)
         self._watcher = self._watching.execution_options(isolation_level="AUTOCOMMIT")
+        self.answered: Answered = lambda *_: None
+        """Called with the operation and the seconds of each statement that was answered."""
+        time_statements(self._engine, None, self._answered)
+        time_statements(self._watching, "look", self._answered)
+
+    def busy_connections(self) -> int:
+        """Count the connections that a statement, or a transaction, has now."""
+        return sum(pool.checkedout() for pool in self._pools())
+
+    def idle_connections(self) -> int:
+        """Count the connections that are open and wait."""
+        return sum(pool.checkedin() for pool in self._pools())
+
+    def _pools(self) -> Iterator[AsyncAdaptedQueuePool]:
+        for engine in (self._engine, self._watching):
+            assert isinstance(engine.pool, AsyncAdaptedQueuePool)
+            yield engine.pool
 
     async def close(self) -> None:
         """Close all connections."""
@@ -226,9 +166,13 @@ class Store:
         """Record that an attempt's pod was made or adopted."""
         await self._execute(statements.RECORD_POD, serial=serial, pod_uid=pod_uid)
 
-    async def record_node(self, serial: int, *, node: str) -> None:
-        """Record the node that an attempt's pod is on."""
-        await self._execute(statements.RECORD_NODE, serial=serial, node=node)
+    async def record_node(self, serial: int, *, node: str, scheduled_at: datetime | None) -> None:
+        """Record the node that an attempt's pod is on, and since when; None: since now."""
+        await self._execute(statements.RECORD_NODE, serial=serial, node=node, scheduled_at=scheduled_at)
+
+    async def record_start(self, serial: int, *, started_at: datetime) -> None:
+        """Record when an attempt's container began to run."""
+        await self._execute(statements.RECORD_START, serial=serial, started_at=started_at)
 
     async def record_raise(self, serial: int, *, memory_limit_bytes: int) -> None:
         """Record the higher memory limit that a running attempt was given."""
@@ -242,11 +186,14 @@ class Store:
         """Record the end of an open attempt, whose fence is closed. One that has ended stays as it is."""
         with translated(self._url):
             async with self._engine.begin() as connection:
-                await connection.execute(statements.END_ATTEMPT, asdict(end))
                 await connection.execute(
+                    statements.END_ATTEMPT, {**asdict(end), "bounds": list(START_BOUNDS)}
+                )
+                recovered = await connection.execute(
                     statements.COUNT_RECOVERY,
                     {"serial": end.serial, "cluster_id": self._cluster_id, "bounds": list(RECOVERY_BOUNDS)},
                 )
+        _tell(recovered.mappings())
 
     async def fill_cause(self, end: End) -> None:
         """Record the cause of an attempt that ended without one."""
@@ -308,6 +255,7 @@ class Store:
             state=state,
             reason=reason,
             recorded=recorded,
+            bounds=list(ATTEMPTS_BOUNDS),
         )
 
     async def active_runs(self, key: RunKey | None = None) -> tuple[ActiveRun, ...]:
@@ -334,7 +282,11 @@ class Store:
             row = (await connection.execute(statements.AGENT_FACTS, params)).one()
         undeclared = frozenset((*(row.undeclared or ()), *undeclared_tools(row.root)))
         is_told = bool(row.calls) or "tools" in (row.root or {})
-        return AgentFacts(running=row.running, undeclared=undeclared if is_told else None)
+        return AgentFacts(
+            running=row.running,
+            undeclared=undeclared if is_told else None,
+            fingerprint=(row.root or {}).get("fingerprint"),
+        )
 
     async def look(self, *, lapse_seconds: float, patience_seconds: float = HINDRANCE_SECONDS) -> Look:
         """Look at all claimed attempts; ``lapse_seconds`` without a heartbeat is silence.
@@ -372,15 +324,33 @@ class Store:
 
     async def count_recoveries(self) -> None:
         """Count the recoveries of open attempts that have written something."""
-        await self._execute(
-            statements.COUNT_OPEN_RECOVERIES, cluster_id=self._cluster_id, bounds=list(RECOVERY_BOUNDS)
-        )
+        params = {"cluster_id": self._cluster_id, "bounds": list(RECOVERY_BOUNDS)}
+        with translated(self._url):
+            async with self._engine.begin() as connection:
+                recovered = await connection.execute(statements.COUNT_OPEN_RECOVERIES, params)
+        _tell(recovered.mappings())
+
+    async def unattended(self, *, lapse_seconds: float) -> tuple[tuple[RunKey, float], ...]:
+        """Read which runs have no attempt that lives, and for how many seconds; some wait, which rows do not tell."""
+        params = {"cluster_id": self._cluster_id, "lapse_seconds": lapse_seconds}
+        async with self._reading() as connection:
+            rows = await connection.execute(statements.UNATTENDED, params)
+            return tuple(((row.namespace, row.name), row.seconds) for row in rows)
+
+    async def duplicate_effects(self) -> tuple[tuple[str, Mapping[str, object], float], ...]:
+        """Read how many issues of the last day were filed more than once by their run: a sample for each agent."""
+        async with self._reading() as connection:
+            rows = await connection.execute(statements.DUPLICATE_EFFECTS, {"cluster_id": self._cluster_id})
+            return tuple(("duplicate_effects", row.labels, row.duplicates) for row in rows)
 
     async def totals(self) -> tuple[tuple[str, Mapping[str, str], float], ...]:
         """Read all counters: name, labels, value."""
         async with self._reading() as connection:
             rows = await connection.execute(statements.TOTALS)
             return tuple((row.name, row.labels, row.value) for row in rows)
+
+    def _answered(self, operation: str, seconds: float) -> None:
+        self.answered(operation, seconds)
 
     @asynccontextmanager
     async def _reading(self) -> AsyncIterator[AsyncConnection]:
@@ -392,3 +362,22 @@ class Store:
         with translated(self._url):
             async with self._engine.begin() as connection:
                 await connection.execute(statement, params)
+
+
+def _tell(recovered: Iterable[Mapping[Any, Any]]) -> None:
+    """Log each recovery that was counted: the metrics name no runs."""
+    for one in recovered:
+        _logger.info(
+            "recovered",
+            extra={
+                "action": "recover",
+                "namespace": one["namespace"],
+                "run": one["name"],
+                "epoch": one["epoch"],
+                "cause": one["cause"],
+                "seconds": round(one["seconds"], 3),
+                "replies_replayed": one["replies"],
+                "tokens_saved": int(one["tokens"]),
+                "seconds_saved": round(float(one["seconds_saved"]), 3),
+            },
+        )

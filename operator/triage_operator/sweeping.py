@@ -8,12 +8,14 @@ from collections.abc import Callable
 from triage_contract.exceptions import DatabaseError
 from triage_operator.exceptions import KubeError
 from triage_operator.kube import Kube
+from triage_operator.metrics.runs import Sample
 from triage_operator.places import AgentKey, Places
 from triage_operator.queueing import WorkQueue
 from triage_operator.resources import OUR_PODS
 from triage_operator.settings import ReconcilingSettings
 from triage_operator.sightings import Sightings, run_of
-from triage_operator.store import RunKey, Store
+from triage_operator.store import Store
+from triage_operator.stored import RunKey
 
 _logger = logging.getLogger(__name__)
 
@@ -44,6 +46,8 @@ class Sweeper:
         self._resynced_at: float | None = None
         self._begun_at = self._turned_at = time.monotonic()
         self._swept_at: float | None = None
+        self.duplicates: tuple[Sample, ...] = ()
+        """What the last sweep found of effects that happened twice, for the metrics."""
 
     @property
     def has_swept(self) -> bool:
@@ -123,6 +127,7 @@ class Sweeper:
         for key in set(self._sightings.runs) - set(standing):
             self._queue.wake(key)
         await self._store.count_recoveries()
+        self.duplicates = await self._store.duplicate_effects()
         self._swept_at = time.monotonic()
         if resync:
             self._resynced_at = started

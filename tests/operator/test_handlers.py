@@ -10,7 +10,7 @@ from triage_operator.handlers import Handlers
 from triage_operator.places import AgentKey, Places
 from triage_operator.resources import AGENTS, NODES, PODS, RUNS
 from triage_operator.sightings import Sightings
-from triage_operator.store import RunKey
+from triage_operator.stored import RunKey
 
 AGENT = AgentKey("docs", "default")
 

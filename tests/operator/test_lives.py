@@ -4,7 +4,7 @@ from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 
 from triage_operator.lives import Lives
-from triage_operator.store import Look
+from triage_operator.stored import Look
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -14,7 +14,8 @@ from triage_contract.database.fence import NewAttempt
 from triage_contract.database.url import DatabaseUrl
 from triage_contract.states import Cause, Outcome, RunState, Verdict
 from triage_local.postgres import PostgresServer
-from triage_operator.store import End, Store
+from triage_operator.store import Store
+from triage_operator.stored import End
 
 __all__ = ["tenancy"]
 

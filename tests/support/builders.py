@@ -87,6 +87,7 @@ def an_attempt(**fields: Any) -> AttemptRow:
         image="docs-triage:1",
         memory_limit_bytes=256 * MEBIBYTE,
         created_at=ago(65),
+        started_at=None,
         claimed_at=ago(60),
         heartbeat_at=ago(1),
         first_write_at=None,

@@ -77,7 +77,16 @@ class Agent:
 
     def start(self, run: RunRow, attempt: OpenedAttempt, at: At | None = None) -> ForkServerProcess:
         """Start a process on an attempt; it dies at ``at``, if it ever comes there."""
-        environment = {
+        environment = self.environment_of(run, attempt)
+        process = CONTEXT.Process(
+            target=_work, args=(environment, at, self.clock_offset_seconds), daemon=True
+        )
+        process.start()
+        return process
+
+    def environment_of(self, run: RunRow, attempt: OpenedAttempt) -> dict[str, str]:
+        """Give what the environment of a process tells of an attempt."""
+        return {
             AttemptEnv.RUN_ID: str(run.id),
             AttemptEnv.EPOCH: str(attempt.epoch),
             AttemptEnv.TOKEN: attempt.token,
@@ -89,11 +98,6 @@ class Agent:
             DocsEnv.MODEL_API_KEY: "no-key",
             **self.environment,
         }
-        process = CONTEXT.Process(
-            target=_work, args=(environment, at, self.clock_offset_seconds), daemon=True
-        )
-        process.start()
-        return process
 
     async def work(self, run: RunRow, attempt: OpenedAttempt, at: At | None = None) -> int:
         """Run a process on an attempt to its end, and give its exit code, negative for a signal."""

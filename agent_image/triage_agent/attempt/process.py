@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from triage_agent.attempt.settings import AttemptSettings, termination_log
+from triage_agent.attempt.tail import Tail
 from triage_agent.attempt.vitals import Vitals
 from triage_agent.exceptions import ConfigurationError
 from triage_contract.exceptions import TriageError
@@ -35,8 +36,11 @@ ENDED_PATIENCE_SECONDS: Final = 5.0
 """How long a process may take to leave after its outcome was recorded. Python waits for threads, without an end."""
 
 
-def run_attempt(environment: Mapping[str, str]) -> int:
-    """Work on the attempt that the environment names, until its outcome or a hand-off; gives the exit code."""
+def run_attempt(environment: Mapping[str, str], *, tail: Tail | None = None) -> int:
+    """Work on the attempt that the environment names, until its outcome or a hand-off; gives the exit code.
+
+    ``tail`` has the lines that the process writes; None: they are not kept.
+    """
     try:
         settings = AttemptSettings.from_environment(environment)
     except ConfigurationError as error:
@@ -45,7 +49,7 @@ def run_attempt(environment: Mapping[str, str]) -> int:
         _write(termination_log(environment), message)
         return ExitCode.BAD_CONFIGURATION
     logger.info("started", extra={"action": "start", "run": str(settings.run_id), "epoch": settings.epoch})
-    ending = _Process(settings).run()
+    ending = _Process(settings, tail or Tail()).run()
     _tell(settings, ending)
     if ending.exit_code is ExitCode.FENCED:
         _leave_at_once(ExitCode.FENCED)
@@ -59,12 +63,12 @@ def leave(code: int) -> NoReturn:
 
 
 class _Process:
-    def __init__(self, settings: AttemptSettings) -> None:
+    def __init__(self, settings: AttemptSettings, tail: Tail) -> None:
         self._settings = settings
         # Plain flags: a signal handler may set one while this very thread is setting it.
         self._is_handoff = False
         self._is_fenced = False
-        self._vitals = Vitals(settings, on_handoff=self._hand_off, on_fenced=self._lose)
+        self._vitals = Vitals(settings, tail=tail, on_handoff=self._hand_off, on_fenced=self._lose)
         self._ended = False
         self._limit: threading.Timer | None = None
         self._tell: Callable[[], None] = lambda: None

@@ -20,7 +20,7 @@ _DOUBT_CALL: Final = "SELECT triage.doubt_call($1, $2, $3, $4)"
 _BEGUN_CALL: Final = "SELECT * FROM triage.begun_call($1, $2, $3)"
 _SETTLE_CALL: Final = "SELECT triage.settle_call($1, $2, $3, $4, $5::jsonb, $6, $7) AS may_run"
 _NOTE_REPAIR: Final = "SELECT triage.note_repair($1, $2, $3, $4)"
-_STORE_REPLY: Final = "SELECT triage.store_reply($1, $2, $3, $4::jsonb, $5, $6)"
+_STORE_REPLY: Final = "SELECT triage.store_reply($1, $2, $3, $4::jsonb, $5, $6, $7)"
 _REPLIES: Final = "SELECT * FROM triage.replies_of($1, $2)"
 _CALLS: Final = "SELECT * FROM triage.calls_of($1, $2)"
 _OPEN_SESSION: Final = "SELECT * FROM triage.open_session($1, $2, $3)"
@@ -151,10 +151,10 @@ class AttemptRecord:
         await self._call(_NOTE_REPAIR, call_id, message)
 
     async def store_reply(
-        self, key: str, reply: Mapping[str, Any], *, prompt_tokens: int, output_tokens: int
+        self, key: str, reply: Mapping[str, Any], *, prompt_tokens: int, output_tokens: int, seconds: float
     ) -> None:
-        """Journal a model reply under a new key, with the tokens that it cost."""
-        await self._post(_STORE_REPLY, key, _json(reply), prompt_tokens, output_tokens)
+        """Journal a model reply under a new key, with the tokens and seconds that it cost."""
+        await self._post(_STORE_REPLY, key, _json(reply), prompt_tokens, output_tokens, seconds)
 
     async def replies(self) -> tuple[StoredReply, ...]:
         """Read the invocation's replies, the oldest first."""

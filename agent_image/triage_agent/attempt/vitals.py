@@ -6,14 +6,15 @@ A thread of its own with an event loop of its own, since a tool may block the ru
 import asyncio
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 import psutil
 
 from triage_agent.attempt.settings import AttemptSettings
+from triage_agent.attempt.tail import Tail
 from triage_contract.database.direct import DirectConnection
 from triage_contract.exceptions import AlreadyClaimedError, DatabaseUnreachableError, FencedError, TriageError
 from triage_contract.names import SCARCE_MEMORY, Channel
@@ -30,25 +31,29 @@ MEMORY_STEP: Final = 1 / 16
 """Share of the memory limit by which a heartbeat may be behind where memory is scarce."""
 
 _SERIAL: Final = "SELECT triage.serial_of($1, $2) AS serial"
-_HEARTBEAT: Final = "SELECT * FROM triage.heartbeat($1, $2, $3, $4)"
+_HEARTBEAT: Final = "SELECT * FROM triage.heartbeat($1, $2, $3, $4, $5)"
 
 
 class Vitals(threading.Thread):
     """Runs from before the claim to the end of the process.
 
-    ``on_handoff`` is called with the reason once a hand-off is asked for, ``on_fenced`` once the attempt is not the
-    current one any more; both in this thread, and perhaps again with each heartbeat.
+    The lines of ``tail`` go with the heartbeats. ``on_handoff`` is called with the reason once a hand-off is asked for,
+    ``on_fenced`` once the attempt is not the current one any more; both in this thread, and perhaps again with each
+    heartbeat.
     """
 
     def __init__(
         self,
         settings: AttemptSettings,
         *,
+        tail: Tail,
         on_handoff: Callable[[str], None],
         on_fenced: Callable[[], None],
     ) -> None:
         super().__init__(name="triage-vitals", daemon=True)
         self._settings = settings
+        self._tail = tail
+        self._untold: str | None = None
         self._on_handoff = on_handoff
         self._on_fenced = on_fenced
         self._serial: Future[int] = Future()
@@ -121,22 +126,29 @@ class Vitals(threading.Thread):
         await _close(connection)
 
     async def _beats(self, connection: DirectConnection, serial: int) -> None:
-        settings = self._settings
         while not self._stopping:
             self._beat.clear()
             if not self._has_lock:
                 # Postgres may hold it for a connection whose end it has not noticed, or somebody who has no business
                 # with it.
                 await self._lock(connection, serial)
-            self._told_bytes = self._process.memory_info().rss
-            row = await connection.fetch_one(
-                _HEARTBEAT, serial, settings.token, self._told_bytes, self._sigterm
-            )
+            row = await self._tell(connection, serial)
             if row is None or not row["is_current"]:
                 self._on_fenced()
             elif row["handoff_reason"] is not None:
                 self._on_handoff(row["handoff_reason"])
             await self._pause()
+        await self._tell(connection, serial)
+
+    async def _tell(self, connection: DirectConnection, serial: int) -> Mapping[str, Any] | None:
+        """Send a heartbeat, and the last lines where there are new ones."""
+        self._untold = self._tail.news() or self._untold
+        self._told_bytes = self._process.memory_info().rss
+        row = await connection.fetch_one(
+            _HEARTBEAT, serial, self._settings.token, self._told_bytes, self._sigterm, self._untold
+        )
+        self._untold = None
+        return row
 
     async def _pause(self) -> None:
         """Wait for the next heartbeat's time, which comes at once where memory grows scarce: it may be the last."""

@@ -16,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from triage_agent.attempt.ending import Ending
 from triage_agent.attempt.settings import AttemptSettings
+from triage_agent.attempt.tail import Tail
 from triage_agent.attempt.vitals import Vitals
 from triage_agent.attempt.working import Interruptions, work
 from triage_agent.exceptions import RefusedError
@@ -148,7 +149,7 @@ async def _work(settings: HandSettings, engine: AsyncEngine, run: RunRow, *, obs
         memory_limit_bytes=None,
         termination_log=Path("/dev/null"),
     )
-    vitals = Vitals(attempt_settings, on_handoff=hand_off, on_fenced=lose)
+    vitals = Vitals(attempt_settings, tail=Tail(), on_handoff=hand_off, on_fenced=lose)
     vitals.start()
     try:
         serial = await asyncio.to_thread(vitals.serial)

@@ -1,6 +1,7 @@
 """The ADK plugin behind which a model is asked each thing once, and calls get ids of our own."""
 
 import json
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -33,10 +34,11 @@ REPLY_METADATA: Final = "triage_reply"
 class _Asked:
     """A question under way, known by the actions of the event that its answer becomes.
 
-    ``end`` None: it is answered.
+    ``end`` None: it is answered. ``asked_at`` is by the monotonic clock.
     """
 
     slot: Slot
+    asked_at: float
     actions: EventActions
     end: Callable[[], None] | None
 
@@ -74,7 +76,9 @@ class AskingPlugin(BasePlugin):
             end()
             return again
         slot = self._replies.ask(question)
-        asked = self._asked[id(actions)] = _Asked(slot=slot, actions=actions, end=end)
+        asked = self._asked[id(actions)] = _Asked(
+            slot=slot, asked_at=time.monotonic(), actions=actions, end=end
+        )
         if slot.reply is None:
             return None
         _answered(asked)
@@ -96,7 +100,7 @@ class AskingPlugin(BasePlugin):
         try:
             # An empty or blocked reply is no answer: the next attempt asks again.
             if has_meaningful_content(llm_response):
-                await self._keep(asked.slot.key, llm_response)
+                await self._keep(asked, llm_response)
         finally:
             _answered(asked)
         return None
@@ -151,7 +155,8 @@ class AskingPlugin(BasePlugin):
         self._obeyed_late |= {call.id for call in calls.get_function_calls()}
         return LlmResponse(content=calls.content and calls.content.model_copy(deep=True))
 
-    async def _keep(self, key: str, reply: LlmResponse) -> None:
+    async def _keep(self, asked: _Asked, reply: LlmResponse) -> None:
+        key, seconds = asked.slot.key, time.monotonic() - asked.asked_at
         parts = (reply.content.parts or []) if reply.content else []
         for place, part in enumerate(parts):
             sanitise_part(part)
@@ -160,7 +165,11 @@ class AskingPlugin(BasePlugin):
         prompt_tokens, output_tokens = _tokens(reply.usage_metadata)
         try:
             await self._journal.store_reply(
-                key, _as_json(reply), prompt_tokens=prompt_tokens, output_tokens=output_tokens
+                key,
+                _as_json(reply),
+                prompt_tokens=prompt_tokens,
+                output_tokens=output_tokens,
+                seconds=seconds,
             )
         except DatabaseError as error:
             self._trouble.note(error)

@@ -75,9 +75,9 @@ class Journal(Protocol):
         """Note that a begun call ended with an error after which nobody knows whether it happened."""
 
     async def store_reply(
-        self, key: str, reply: Mapping[str, Any], *, prompt_tokens: int, output_tokens: int
+        self, key: str, reply: Mapping[str, Any], *, prompt_tokens: int, output_tokens: int, seconds: float
     ) -> None:
-        """Keep a model reply under a new key, with the tokens that it cost."""
+        """Keep a model reply under a new key, with the tokens and seconds that it cost."""
 
 
 class NoJournal:
@@ -111,6 +111,6 @@ class NoJournal:
         """Forget it."""
 
     async def store_reply(
-        self, key: str, reply: Mapping[str, Any], *, prompt_tokens: int, output_tokens: int
+        self, key: str, reply: Mapping[str, Any], *, prompt_tokens: int, output_tokens: int, seconds: float
     ) -> None:
         """Forget it."""

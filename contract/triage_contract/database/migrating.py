@@ -14,7 +14,7 @@ from triage_contract.states import Pooler
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-NEWEST_REVISION: Final = "0002"
+NEWEST_REVISION: Final = "0003"
 """The revision that this version of the package brings a database to; a test holds it against the migrations."""
 
 _MIGRATIONS: Final = Path(__file__).parent / "migrations"

@@ -62,6 +62,7 @@ class AttemptRow:
     image: str | None
     memory_limit_bytes: int | None
     created_at: datetime
+    started_at: datetime | None
     claimed_at: datetime | None
     heartbeat_at: datetime | None
     first_write_at: datetime | None

@@ -1,7 +1,7 @@
 """The losses. Each waits until its run is at the worst place, does what it is named after, and notes when."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -47,23 +47,23 @@ class Stage:
     story: Story
     lost_at: dict[str, datetime] = field(default_factory=dict)
 
-    async def pod(self, run: RunName) -> Json:
+    async def pod(self, run: str) -> Json:
         """Give the pod of a run, once it is on a node."""
         return await self.pods.until(lambda pods: _on_a_node(pods, run), f"{run} has a pod on a node")
 
-    async def until(self, question: TextClause, run: RunName, what: str) -> None:
+    async def until(self, question: TextClause, run: str, what: str) -> None:
         """Wait until the database says yes to a question about a run."""
         uid = UUID(self.runs.objects[run]["metadata"]["uid"])
         await until_true(self.engine, question, f"{run} {what}", run=uid)
 
-    async def issue_of(self, run: RunName) -> int | None:
+    async def issue_of(self, run: str) -> int | None:
         """Give the number of the issue that the tracker has of a run; None: it has none."""
         uid = UUID(self.runs.objects[run]["metadata"]["uid"])
         async with self.engine.connect() as connection:
             number: int | None = (await connection.execute(_ISSUE, {"run": uid})).scalar_one_or_none()
         return number
 
-    def lose(self, run: RunName, how: str, at: datetime | None = None) -> None:
+    def lose(self, run: str, how: str, at: datetime | None = None) -> None:
         """Note that a run is lost now, or was at another time."""
         self.lost_at[run] = at or datetime.now(UTC)
         self.story.done(run, how)
@@ -73,7 +73,7 @@ async def kill_after_write(stage: Stage, hold: Hold) -> None:
     """Kill an agent whose issue is filed and journaled, before it knows of it."""
     run = RunName.KILLED
     await hold.reached()
-    await _kill(stage, run, "its issue is filed, and its session knows nothing of it")
+    await kill(stage, run, "its issue is filed, and its session knows nothing of it")
     await hold.cut_off()
     await stage.until(_WENT_ON, run, "goes on")
 
@@ -83,18 +83,28 @@ async def kill_half_done(stage: Stage, hold: Hold) -> None:
     run = RunName.HALF_DONE
     await hold.reached()
     await stage.until(_HALF_DONE, run, "has done one of its calls")
-    await _kill(stage, run, "one of its two calls is done, the other is not")
+    await kill(stage, run, "one of its two calls is done, the other is not")
     await hold.cut_off()
     await stage.until(_WENT_ON, run, "goes on")
 
 
-async def decide_in_doubt(stage: Stage, hold: Hold) -> None:
-    """Kill an agent inside a tool of which nobody knows whether it may run twice; then look, and decide."""
+async def decide_in_doubt(
+    stage: Stage, hold: Hold, hears: Callable[[], Awaitable[None]] | None = None
+) -> None:
+    """Kill an agent inside a tool of which nobody knows whether it may run twice; then look, and decide.
+
+    Args:
+        stage: Where.
+        hold: Where the run is held.
+        hears: Waits until the person who decides hears of it; None: that is at once.
+    """
     run = RunName.IN_DOUBT
     await hold.reached()
-    await _kill(stage, run, "inside a tool that nobody declared")
+    await kill(stage, run, "inside a tool that nobody declared")
     await hold.cut_off()
     call = await stage.runs.until(lambda runs: _parked_call(runs[run]), f"{run} asks about its call")
+    if hears is not None:
+        await hears()
     decision = {"call": call["call"], "attempt": call["attempt"]}
     number = await stage.issue_of(run)
     if number is None:
@@ -142,9 +152,8 @@ async def delete_while_operator_is_dead(stage: Stage, hold: Hold) -> None:
     await stage.until(_WENT_ON, run, "goes on")
 
 
-async def run_out_of_memory(stage: Stage) -> None:
+async def run_out_of_memory(stage: Stage, run: str = RunName.OUT_OF_MEMORY) -> None:
     """Wait for an agent to be killed for want of memory, which it brings upon itself."""
-    run = RunName.OUT_OF_MEMORY
     pod = await stage.pods.until(
         lambda pods: _out_of_memory(pods, run), f"{run} is killed for want of memory"
     )
@@ -154,7 +163,8 @@ async def run_out_of_memory(stage: Stage) -> None:
     )
 
 
-async def _kill(stage: Stage, run: RunName, when: str) -> None:
+async def kill(stage: Stage, run: str, when: str) -> None:
+    """Kill the agent of a run, and wait for its end."""
     name = (await stage.pod(run))["metadata"]["name"]
     stage.cluster.kubelet.kill(NAMESPACE, name)
     stage.lose(run, f"SIGKILL to {name}: {when}")
@@ -166,12 +176,12 @@ def _parked_call(run: Json) -> Json | None:
     return calls[0] if calls else None
 
 
-def _on_a_node(pods: Mapping[str, Json], run: RunName) -> Json | None:
+def _on_a_node(pods: Mapping[str, Json], run: str) -> Json | None:
     placed = (pod for pod in pods.values() if pod["spec"].get("nodeName"))
     return next((pod for pod in placed if pod["metadata"]["annotations"][Annotation.RUN] == run), None)
 
 
-def _out_of_memory(pods: Mapping[str, Json], run: RunName) -> Json | None:
+def _out_of_memory(pods: Mapping[str, Json], run: str) -> Json | None:
     pod = _on_a_node(pods, run)
     statuses = pod["status"].get("containerStatuses") or [] if pod else []
     ends = (status["state"].get("terminated") or {} for status in statuses)

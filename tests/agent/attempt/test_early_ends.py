@@ -6,7 +6,7 @@ import sys
 _PROGRAM = """
 import os, signal, sys, types
 stub = types.ModuleType("triage_agent.attempt.process")
-stub.run_attempt = lambda environment: os.kill(os.getpid(), signal.SIGTERM)
+stub.run_attempt = lambda environment, tail: os.kill(os.getpid(), signal.SIGTERM)
 stub.leave = sys.exit
 sys.modules[stub.__name__] = stub
 from triage_agent.cli import main

@@ -13,6 +13,7 @@ from support.databases import Database, a_run
 from support.killing import Agent, ended
 from support.odd_apps import RELEASE
 from triage_agent.attempt.settings import AttemptSettings
+from triage_agent.attempt.tail import Tail
 from triage_agent.attempt.vitals import Vitals
 from triage_contract.names import LIFE_LOCK_CLASS, SCARCE_MEMORY, AttemptEnv
 from triage_contract.states import ExitCode, InDoubt
@@ -83,7 +84,7 @@ async def test_memory_that_gets_scarce_is_told_at_once(database: Database) -> No
         memory_limit_bytes=int((own_bytes + 40 * MIB) / SCARCE_MEMORY),
         termination_log=Path(os.devnull),
     )
-    vitals = Vitals(settings, on_handoff=lambda _reason: None, on_fenced=lambda: None)
+    vitals = Vitals(settings, tail=Tail(), on_handoff=lambda _reason: None, on_fenced=lambda: None)
     vitals.start()
     await memory_told(database, more_than=0)
 

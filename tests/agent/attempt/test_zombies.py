@@ -19,7 +19,8 @@ BEGINNING = """
 SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%triage.begin_call(%'
 """
 ROWS = """
-SELECT (SELECT jsonb_agg(a ORDER BY serial) FROM triage.attempts a), (SELECT jsonb_agg(c) FROM triage.tool_calls c),
+SELECT (SELECT jsonb_agg(to_jsonb(a) - 'fenced_at' ORDER BY serial) FROM triage.attempts a),
+    (SELECT jsonb_agg(c) FROM triage.tool_calls c),
     (SELECT count(*) FROM triage.model_replies), (SELECT jsonb_agg(e ORDER BY id) FROM events e),
     (SELECT count(*) FROM triage.issues)
 """

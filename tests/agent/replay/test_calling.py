@@ -72,9 +72,8 @@ async def test_of_parallel_calls_the_finished_one_does_not_run_again(stage: Stag
         ("first", "done", {"result": "one"}, 1),
         ("second", "done", {"result": "two"}, 2),
     ]
-    assert await stage.database.values("SELECT name, labels->>'tool', value FROM triage.totals") == [
-        ("duplicates_suppressed", "first", 1.0)
-    ]
+    suppressed = "SELECT labels->>'tool', value FROM triage.totals WHERE name = 'duplicates_suppressed'"
+    assert await stage.database.values(suppressed) == [("first", 1.0)]
 
 
 @pytest.mark.parametrize(

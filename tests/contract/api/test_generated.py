@@ -21,8 +21,8 @@ def generate(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """A tree with nothing in it but the generator, and the chart, whose values it reads."""
-    for folder in ("hack", "charts"):
+    """A tree with nothing in it but the generator, the dashboards, and the chart, whose values it reads."""
+    for folder in ("hack", "dashboards", "charts"):
         shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     return tmp_path
 

@@ -66,7 +66,7 @@ def test_every_run_is_finished_with_one_issue_and_nothing_is_left(tmp_path: Path
     for name, run in runs.items():
         assert f"{name:20}is Succeeded, issue {run['issue']}\n" in told
     assert "is already finished" in told
-    assert 'triage_losses_total{cause="oom",namespace="docs"} 1.0' in told
+    assert 'triage_losses_total{agent="archived",cause="oom",namespace="docs"} 1.0' in told
     assert "Each report has exactly one issue." in told
     assert list((tmp_path / "temporary").iterdir()) == []
     assert processes_of(tmp_path) == []

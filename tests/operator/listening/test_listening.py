@@ -21,7 +21,8 @@ from triage_operator.listening import Listener, Looker
 from triage_operator.lives import Lives
 from triage_operator.queueing import WorkQueue
 from triage_operator.settings import DecidingSettings, ReconcilingSettings
-from triage_operator.store import RunKey, Store
+from triage_operator.store import Store
+from triage_operator.stored import RunKey
 
 SETTINGS = ReconcilingSettings(look_seconds=0.02, reconnect_seconds=0.02)
 KEY = ("docs", "tokens")

@@ -199,8 +199,8 @@ async def test_metrics_and_health_are_served(
         for path in ("healthz", "readyz"):
             async with session.get(f"{url}/{path}") as response:
                 assert (response.status, await response.text()) == (200, "ok\n")
-    assert 'triage_losses_total{cause="sigkill",namespace="default"} 1.0' in lines
-    assert 'triage_resumes_total{cause="sigkill",namespace="default"} 1.0' in lines
-    assert 'triage_recovery_seconds_count{cause="sigkill",namespace="default"} 1.0' in lines
-    assert 'triage_runs{phase="Succeeded"} 1.0' in lines
+    assert 'triage_losses_total{agent="default",cause="sigkill",namespace="default"} 1.0' in lines
+    assert 'triage_resumes_total{agent="default",cause="sigkill",namespace="default"} 1.0' in lines
+    assert 'triage_recovery_seconds_count{agent="default",cause="sigkill",namespace="default"} 1.0' in lines
+    assert 'triage_runs{agent="default",namespace="default",phase="Succeeded"} 1.0' in lines
     assert "triage_leader 1.0" in lines

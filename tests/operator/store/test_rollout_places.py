@@ -13,7 +13,8 @@ from support.databases import Database, a_run
 from triage_contract.database.fence import NewAttempt
 from triage_contract.database.rows import RunRow
 from triage_contract.states import Cause, Outcome, RunState
-from triage_operator.store import End, Store
+from triage_operator.store import Store
+from triage_operator.stored import End
 
 
 @pytest.fixture

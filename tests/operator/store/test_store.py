@@ -14,7 +14,8 @@ from triage_contract.database.fence import NewAttempt, OpenedAttempt
 from triage_contract.database.rows import RunRow
 from triage_contract.exceptions import EpochMovedError
 from triage_contract.states import Cause, Outcome, RunState, Verdict
-from triage_operator.store import End, Store
+from triage_operator.store import Store
+from triage_operator.stored import End
 
 
 @pytest.fixture
@@ -66,7 +67,8 @@ async def _call_of(database: Database) -> tuple[object, ...]:
 async def _counters(database: Database, *labels: str) -> dict[tuple[str, ...], float]:
     shown = "".join(f", coalesce(labels ->> '{label}', '')" for label in labels)
     rows = await database.values(
-        f"SELECT name{shown}, value FROM triage.totals WHERE name NOT LIKE 'recovery%'"
+        f"SELECT name{shown}, value FROM triage.totals"
+        " WHERE name NOT SIMILAR TO '%(_bucket|_sum)' AND name <> 'runs_created'"
     )
     return {tuple(map(str, row[:-1])): float(str(row[-1])) for row in rows}
 

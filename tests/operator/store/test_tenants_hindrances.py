@@ -11,7 +11,8 @@ from support.tenancy import Tenancy, tenancy
 from triage_contract.database.fence import NewAttempt
 from triage_contract.database.migrating import migrate
 from triage_contract.states import Cause, Outcome
-from triage_operator.store import End, Store
+from triage_operator.store import Store
+from triage_operator.stored import End
 
 __all__ = ["tenancy"]
 

@@ -18,7 +18,8 @@ from triage_operator.places import AgentKey, Places
 from triage_operator.queueing import WorkQueue
 from triage_operator.settings import ReconcilingSettings
 from triage_operator.sightings import Sightings
-from triage_operator.store import RunKey, Store
+from triage_operator.store import Store
+from triage_operator.stored import RunKey
 from triage_operator.sweeping import Sweeper
 
 

@@ -1,0 +1,1 @@
+"""Metrics: ``declared`` has them all, the other modules fill them."""
