@@ -83,6 +83,7 @@ async def test_a_full_node_is_left_for_a_bigger_pod_before_memory_runs_out(
     await site.change("TriageAgent", "growing", podTemplate={"spec": {"nodeSelector": None}})
     _, message = await site.told("growing", "RaisingMemory", "HandingOff")
     assert "Deferred: Node didn't have enough resource: memory" in message
+    await site.asked_to_hand_off("growing")
     await _grow_on(site)
     status = await site.ended("growing")
     assert status["phase"] == "Succeeded", status

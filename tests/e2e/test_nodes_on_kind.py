@@ -38,6 +38,7 @@ async def test_a_node_about_to_go_is_left_at_the_next_boundary(
         await kind.programs.kubectl(*(part.format(kind.victim) for part in begin))
         try:
             await site.told("leaving", "HandingOff")
+            await site.asked_to_hand_off("leaving")
             await hold.release()
             await site.went_on(case, "leaving", begun_at)
             status = await site.succeeded("leaving", ["drain"])

@@ -59,6 +59,7 @@ async def test_a_new_image_takes_over_a_few_runs_at_a_time(kind: Kind, site: Kin
         while released.keys() < {*_NAMES}:
             asked = await site.runs.until(leaving, "further runs are asked to leave")
             for name in asked:
+                await site.asked_to_hand_off(name)
                 released[name] = datetime.now(UTC)
                 await holds[name].release()
         for name, left_at in released.items():

@@ -32,6 +32,7 @@ async def test_a_suspended_run_leaves_its_pod_and_goes_on_where_it_was(site: Kin
         process = await site.process("suspended")
         await site.change("TriageRun", "suspended", suspend=True)
         await site.progress("suspended", "HandingOff")
+        await site.asked_to_hand_off("suspended")
         await hold.release()
         await site.phase("suspended", Phase.SUSPENDED)
     await process.ended()

@@ -43,6 +43,11 @@ _ASKED_TO_LEAVE: Final = text(
     "SELECT count(*) > 0 FROM triage.attempts WHERE run_id = :id AND ended_at IS NULL AND sigterm_at IS NOT NULL"
 )
 
+# The heartbeat that follows the request is answered with it.
+_ASKED_TO_HAND_OFF: Final = text(
+    "SELECT count(*) > 0 FROM triage.attempts WHERE run_id = :id AND heartbeat_at > handoff_requested_at"
+)
+
 
 class Sight:
     """One namespace. Objects are seen while the lists ``runs``, ``pods``, ``agents`` and ``said`` are followed."""
@@ -168,6 +173,10 @@ class Sight:
     async def asked_to_leave(self, run: str) -> None:
         """Wait until the newest process of a run knows that it is to end."""
         await until_true(self.engine, _ASKED_TO_LEAVE, f"{run} is to leave", id=self.uid(run))
+
+    async def asked_to_hand_off(self, run: str) -> None:
+        """Wait until a process of a run knows that it is to hand off."""
+        await until_true(self.engine, _ASKED_TO_HAND_OFF, f"{run} is to hand off", id=self.uid(run))
 
     async def issues(self, run: str) -> list[str]:
         """Give the issues that a run has filed."""

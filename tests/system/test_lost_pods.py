@@ -93,6 +93,7 @@ async def test_a_cordoned_node_is_left_before_any_eviction(site: Site) -> None:
         await site.cluster.kubelet.cordon(node)
         try:
             await site.told("moved", "HandingOff")
+            await site.asked_to_hand_off("moved")
             await hold.release()
             status = await site.succeeded("moved", ["drain"])
         finally:
@@ -114,6 +115,7 @@ async def test_a_node_that_an_autoscaler_is_about_to_take_away_is_left_at_the_ne
         await site.taint_node(node, taint)
         try:
             (message,) = await site.told("doomed", "HandingOff")
+            await site.asked_to_hand_off("doomed")
             await hold.release()
             status = await site.succeeded("doomed", ["drain"])
         finally:

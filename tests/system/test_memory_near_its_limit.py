@@ -73,6 +73,7 @@ async def test_a_node_without_room_is_left_for_a_bigger_pod_before_memory_runs_o
         assert (await site.pod("growing"))["spec"]["nodeName"] == "node-1"
         await site.cluster.kubelet.cordon("node-2", unschedulable=False)
         _, message = await site.told("growing", "RaisingMemory", "HandingOff")
+        await site.asked_to_hand_off("growing")
         assert "Infeasible: Node didn't have enough capacity: memory" in message
         (tmp_path / "go").touch()
         status = await site.ended("growing")

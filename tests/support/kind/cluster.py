@@ -91,7 +91,7 @@ class Kind:
 
     async def configure(self, *, chart: Path = CHART, **values: Any) -> None:
         """Upgrade the release to other values, or to another chart, and wait until it stands."""
-        await self.programs.helm("upgrade", merged(_VALUES, values), chart=chart)
+        await self.programs.helm("upgrade", merged(_values(self.steady), values), chart=chart)
         await self.programs.rolled_out(*_WORKLOADS)
 
     @asynccontextmanager
@@ -101,7 +101,7 @@ class Kind:
         try:
             yield
         finally:
-            await self.programs.helm("install", _VALUES)
+            await self.programs.helm("install", _values(self.steady))
             await self.programs.rolled_out(*_WORKLOADS)
 
 
@@ -124,7 +124,7 @@ async def a_kind(kubeconfig: Path, gaps: list[Gap], *, keep: bool) -> AsyncItera
         if not (keep and await programs.kubectl("get", "namespace", SYSTEM, "--ignore-not-found")):
             await _take_away(programs)
             async with programs.cordoned(victim):
-                await _install(programs)
+                await _install(programs, steady)
         database_url = await _database_url(api, address)
         engine = open_engine(DatabaseUrl.parse(database_url), application="test-e2e", pool_size=16)
         try:
@@ -149,7 +149,7 @@ async def a_kind(kubeconfig: Path, gaps: list[Gap], *, keep: bool) -> AsyncItera
         await api.close()
 
 
-async def _install(programs: Programs) -> None:
+async def _install(programs: Programs, steady: str) -> None:
     await programs.kubectl("create", "namespace", SYSTEM)
     await programs.kubectl("apply", "--namespace", SYSTEM, "-f", str(TRIAL / "model.yaml"))
     await programs.apply(
@@ -157,8 +157,13 @@ async def _install(programs: Programs) -> None:
         _node_port("model", _MODEL_PORT, 8080, {"app": "scripted-model"}),
         namespace=SYSTEM,
     )
-    await programs.helm("install", _VALUES)
+    await programs.helm("install", _values(steady))
     await programs.rolled_out(*_WORKLOADS)
+
+
+def _values(steady: str) -> Json:
+    """Give values that keep every operator, also one that comes later, from the node that may be lost."""
+    return merged(_VALUES, {"nodeSelector": {"kubernetes.io/hostname": steady}})
 
 
 async def _take_away(programs: Programs) -> None:
